@@ -11,7 +11,7 @@ import { type Figure, median } from './figure.ts'
 import { startLoadGenerator } from './proxy/load-generator.ts'
 import { httpConfig, type Subject, startLeanHttp, startRunner } from './proxy/subjects.ts'
 
-/* Costs of the embedded authorization server, over the library alone. BENCH_QUICK=1 checks that it works. */
+/* Costs of the embedded authorization server, over the library with as little around it as possible. BENCH_QUICK=1 checks that it works. */
 
 const isQuick = process.env['BENCH_QUICK'] === '1'
 const ROUNDS = isQuick ? 1 : Number(process.env['BENCH_ROUNDS'] ?? '5')
@@ -26,11 +26,12 @@ export async function run(log: (line: string) => void): Promise<Figure[]> {
   const problem = redisProblem()
   if (problem !== undefined) log(`no figures with Redis: ${problem}`)
   const server = problem === undefined ? stack.use(await startRedis()) : undefined
-  const bare = stack.use(await startBareProvider())
+  const bare = stack.use(await startBareProvider(idp))
+  const alone = stack.use(await startBareProvider())
   const memory = stack.use(await startLoginRunner({ backend, idp }))
   const redis = server && { server, login: stack.use(await startLoginRunner({ backend, idp, redis: server })) }
   const counts = isQuick ? { logins: 8, refreshes: 20 } : { logins: 100, refreshes: 400 }
-  figures.push(...(await measureLogins({ bare, memory, redis, rounds: ROUNDS, ...counts, log })))
+  figures.push(...(await measureLogins({ bare, alone, memory, redis, rounds: ROUNDS, ...counts, log })))
 
   const load = stack.use(await startLoadGenerator())
   figures.push(...(await measureCalls({ backend, idp, load, rounds: ROUNDS, calls: isQuick ? 500 : 5_000 })))

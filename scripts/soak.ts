@@ -47,7 +47,7 @@ async function everything(): Promise<number> {
   const platform = await suite('platform', PLATFORM_FILES, PLATFORM)
   const store = await suite('unit', ['apps/registry/src/store'], { SOAK: rounds })
   const registry = await suite('services', ['test/registry/killed', 'apps/registry/src/store'], { SOAK: rounds })
-  const failovers = await suite('services', ['packages/authserver/src/vault/redis-failover'], FAILOVERS)
+  const failovers = await suite('services', ['packages/authserver/src/redis-failover'], FAILOVERS)
   report(`${rounds} rounds of faults`, faults)
   report(`${FUZZ_REQUESTS} broken requests with FUZZ_SEED=${seed}`, fuzz)
   report(`local platform: ${PLATFORM.SOAK_KILLS} kills, ${PLATFORM.SOAK_WATCHERS} watchers, a full disk`, platform)

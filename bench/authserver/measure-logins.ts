@@ -4,7 +4,9 @@ import type { LoginSubject } from './subjects.ts'
 import { logIn, refresh, type Tokens } from './visitor.ts'
 
 export interface LoginsOptions {
+  /** The library with the same provider behind it, and with its own pages instead. */
   readonly bare: LoginSubject
+  readonly alone: LoginSubject
   readonly memory: LoginSubject
   /** Absent where there is no Redis. */
   readonly redis: { readonly login: LoginSubject; readonly server: TestRedis } | undefined
@@ -27,11 +29,12 @@ interface Cost {
   readonly trips: number
 }
 
-/** CPU of a login and of a refresh, in turns with the library alone; requests to Redis, counted there. */
+/** CPU of a login and of a refresh, in turns with the library; requests to Redis, counted there. */
 export async function measureLogins(options: LoginsOptions): Promise<Figure[]> {
-  const { bare, memory, redis, rounds, log } = options
+  const { bare, alone, memory, redis, rounds, log } = options
   const subjects = new Map<string, LoginSubject>([
     ['bare', bare],
+    ['alone', alone],
     ['memory', memory],
     ...(redis === undefined ? [] : [['redis', redis.login] as const]),
   ])
@@ -47,13 +50,18 @@ export async function measureLogins(options: LoginsOptions): Promise<Figure[]> {
   }
   const cpuOf = (name: string, work: Work) => samples.filter((sample) => sample.name === name).map((sample) => sample.costs[work].cpuUs)
   const works: readonly Work[] = ['refresh', 'login']
-  return ['memory', 'redis']
+  const overAlone: Figure = {
+    name: 'CPU per login, memory, over the library with its own pages',
+    unit: 'µs',
+    value: ratioOf('memory', 'alone', 'login') * median(cpuOf('alone', 'login')),
+    baseline: median(cpuOf('alone', 'login')),
+  }
+  const figures = ['memory', 'redis']
     .filter((name) => subjects.has(name))
     .flatMap((name) =>
       works.flatMap((work): Figure[] => {
         const baseline = median(cpuOf('bare', work))
-        const bareUs = cpuOf('bare', work)
-        const ratio = median(cpuOf(name, work).map((us, round) => us / (bareUs[round] ?? Number.NaN)))
+        const ratio = ratioOf(name, 'bare', work)
         const limit = name === 'memory' ? LIMITS.memory : LIMITS.redis
         const cpu: Figure = { name: `CPU per ${work}, ${name}`, unit: 'µs', value: ratio * baseline, baseline, aim: { of: 'ratio', limit } }
         if (name === 'memory') return [cpu]
@@ -64,6 +72,12 @@ export async function measureLogins(options: LoginsOptions): Promise<Figure[]> {
         ]
       }),
     )
+  return [...figures, overAlone]
+
+  function ratioOf(name: string, baseline: string, work: Work): number {
+    const baselineUs = cpuOf(baseline, work)
+    return median(cpuOf(name, work).map((us, round) => us / (baselineUs[round] ?? Number.NaN)))
+  }
 }
 
 async function costs({ subject, target }: LoginSubject, options: LoginsOptions, redis: TestRedis | undefined): Promise<Record<Work, Cost>> {

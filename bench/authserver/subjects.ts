@@ -25,10 +25,10 @@ export interface LoginRunnerOptions {
 
 const SCOPE = 'openid mcp'
 
-/** The library alone. Refresh tokens come with `offline_access`. */
-export async function startBareProvider(): Promise<LoginSubject> {
+/** The library alone. Refresh tokens come with `offline_access`. `idp`: its users log in there. */
+export async function startBareProvider(idp?: OidcServer): Promise<LoginSubject> {
   const startedAt = performance.now()
-  const process = await startMeasured({ script: 'bench/authserver/bare.ts' })
+  const process = await startMeasured({ script: 'bench/authserver/bare.ts', env: idp === undefined ? {} : await bareSettings(idp) })
   const [, url = ''] = await process.line(/^listening (http\S+)/)
   const dispose = async () => void (await process.stop())
   const subject = { url, process, startMs: performance.now() - startedAt, [Symbol.asyncDispose]: dispose }
@@ -38,6 +38,12 @@ export async function startBareProvider(): Promise<LoginSubject> {
     target: { ...endpoints, clientId: 'bench', scope: 'openid offline_access', resource: undefined },
     [Symbol.asyncDispose]: dispose,
   }
+}
+
+async function bareSettings(idp: OidcServer): Promise<Record<string, string>> {
+  const port = await freePort()
+  const { client_id: clientId, client_secret: clientSecret } = await registerAt(idp, `http://127.0.0.1:${port}`)
+  return { PORT: String(port), UPSTREAM: JSON.stringify({ issuer: idp.issuer, clientId, clientSecret }) }
 }
 
 /** A runner with the server on. Limits count for the address that a request names, as behind a load balancer. */

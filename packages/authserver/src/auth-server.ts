@@ -8,7 +8,6 @@ import { type AuthServerConfig, callbackPath, type UpstreamConfig, upstreamScope
 import type { AuthStore } from '@thv/store/auth/auth-store'
 import type { RecordCipher } from '@thv/store/redis/record-cipher'
 import type { Log } from '@thv/telemetry/log'
-import type { Provider } from 'oidc-provider'
 import { createDocumentFetch, createMetadataDocuments } from './clients/metadata-documents.ts'
 import { createSealedClients } from './clients/sealed-clients.ts'
 import { createDelegateClients } from './exchange/delegate-clients.ts'
@@ -29,7 +28,7 @@ import { LoginEvents, type LoginListener } from './login-events.ts'
 import { loginBase } from './paths/server-paths.ts'
 import { loadLibrary, quietly } from './provider/load-library.ts'
 import { RevokedFamilies } from './revoked-families.ts'
-import { createServerRoutes } from './server/server-routes.ts'
+import { createServerRoutes, type ProviderInstance } from './server/server-routes.ts'
 import { createOAuth2Upstream } from './upstream/oauth2-upstream.ts'
 import { createOidcUpstream, type UpstreamDeps } from './upstream/oidc-upstream.ts'
 import type { UpstreamProvider } from './upstream/upstream-provider.ts'
@@ -118,7 +117,7 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Auth
   const delegates = await createDelegateClients(config.delegate_clients, env)
   const exchange: ExchangeDeps = { config, store, issuers, clock, keys: () => current.keys }
 
-  async function instanceOf(keys: SigningKeys): Promise<{ keys: SigningKeys; provider: Provider }> {
+  async function instanceOf(keys: SigningKeys): Promise<ProviderInstance> {
     const provider = await quietly(() =>
       createProvider({
         ...{ config, store, keys, secrets, clock },
@@ -145,7 +144,7 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Auth
         onServerError: (error) => log.error('authorization server failed', { error: error.message }),
       }),
     )
-    return { keys, provider }
+    return { keys, provider, answer: provider.callback() }
   }
 
   async function clientMetadata(id: string): Promise<Record<string, unknown> | undefined> {

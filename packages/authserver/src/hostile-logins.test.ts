@@ -1,3 +1,4 @@
+import { TestClock } from '@thv/kernel/clock'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Browser, type Visit } from './testing/browser.ts'
 import { REDIRECT_URI, startTestAuthServer, type TestAuthServer } from './testing/test-auth-server.ts'
@@ -56,6 +57,13 @@ describe('hostile logins', () => {
       expect(found['error']).toBe(error)
       expect(found).not.toHaveProperty('code')
     })
+  })
+
+  it('RFC 6749 §3.3: a scope beyond those that the client registered for', async () => {
+    const { client_id: id } = (await (await server.register({ scope: 'openid' })).json()) as { client_id: string }
+    const { location } = await new Browser().visit(server.authorizeUrl(id, { scope: 'openid mcp' }).url)
+    expect(location?.href.startsWith(REDIRECT_URI)).toBe(true)
+    expect(location?.searchParams.get('error')).toBe('invalid_scope')
   })
 
   describe('errors that redirect to no one', () => {
@@ -163,6 +171,29 @@ describe('hostile logins', () => {
       const [body = ''] = (first.cookies.get('thv_consents') ?? '').split('.')
       first.cookies.set('thv_consents', `${body}.${'A'.repeat(43)}`)
       expect((await first.follow(server.authorizeUrl(clientId).url)).text).toContain('Allow this application')
+    })
+
+    it('MCP security guide, confused deputy: the page cannot be skipped', async () => {
+      const browser = new Browser()
+      const page = await consent(browser)
+      const uid = page.url.pathname.split('/').at(-1) ?? ''
+      const resumed = await browser.follow(`${server.issuer}/oauth/authorize/${uid}`)
+      expect(resumed.location).toBeUndefined()
+      expect(resumed.text).toMatch(/Allow this application|could not be completed/)
+      // Nor can the answer of a provider that was never asked take its place.
+      expect((await browser.visit(`${server.issuer}/oauth/callback?code=x&state=${uid}`)).status).toBe(400)
+    })
+
+    it('RFC 9700 §4.5.3.1: a consent that was sent for a login that has ended is refused', async () => {
+      const browser = new Browser()
+      const page = await consent(browser)
+      const allowed = await browser.submit(page, { decision: 'allow' })
+      const provider = await browser.follow(allowed.location ?? '')
+      const sent = await browser.submit(provider, { user: 'ada' })
+      const landed = await browser.follow(sent.location ?? '')
+      expect(landed.location?.searchParams.get('code')).toMatch(/./)
+      const again = await browser.submit(page, { decision: 'allow' })
+      expect([again.status, again.location]).toEqual([400, undefined])
     })
 
     it('a consent can be withdrawn', async () => {
@@ -284,5 +315,18 @@ describe('hostile logins', () => {
     const secrets = [url, landed.location].flatMap((each) => [each?.searchParams.get('code'), each?.searchParams.get('state')])
     const kept = [...secrets, ...browser.cookies.values(), ...server.saved.map(({ tokens }) => tokens.accessToken)]
     for (const secret of kept) if (secret && secret !== 'client-state') expect(server.logged()).not.toContain(secret)
+  })
+})
+
+describe('clocks that differ', () => {
+  /** The test provider gives ID tokens an hour. */
+  const HOUR = 3_600_000
+  it.each([
+    ['RFC 7519 §4.1.4: an ID token that ended less than a minute ago is good', HOUR + 30_000, /^code,state,iss$/],
+    ['RFC 7519 §4.1.4: an ID token that ended longer ago is refused', HOUR + 150_000, /^error,error_description,state,iss$/],
+  ])('%s', async (_, aheadMs, members) => {
+    await using server = await startTestAuthServer({ clock: new TestClock(Date.now() + aheadMs) })
+    const { landed } = await server.login(await server.client())
+    expect([...landed.searchParams.keys()].join(',')).toMatch(members)
   })
 })

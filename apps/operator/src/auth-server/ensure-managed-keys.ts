@@ -10,7 +10,17 @@ import {
 } from '@thv/kube'
 import { secretCache } from '../caches/built-in-caches.ts'
 import type { Env } from '../environment.ts'
-import { type KeyOwnerKind, managedSecretName, newKeyData, ROTATED_AT, rotatedKeyData, untilRotation } from './managed-keys.ts'
+import {
+  earlierSecretName,
+  isManagedFile,
+  type KeyData,
+  type KeyOwnerKind,
+  managedSecretName,
+  newKeyData,
+  ROTATED_AT,
+  rotatedKeyData,
+  untilRotation,
+} from './managed-keys.ts'
 
 export type ManagedKeys =
   | { readonly ok: true; readonly secret: string; readonly untilRotationMs: number }
@@ -23,7 +33,7 @@ interface Owner<T extends KubeObject> {
   readonly kind: KeyOwnerKind
 }
 
-/** Makes the Secret with keys of an authorization server, and replaces keys that are old. Contents are read only to rotate them. */
+/** Makes the Secret with keys of an authorization server, and replaces keys that are old. Contents are read only to rotate or to move them. */
 export async function ensureManagedKeys<T extends KubeObject>(owner: Owner<T>, env: Env, signal: AbortSignal): Promise<ManagedKeys> {
   const { object, kind } = owner
   const { namespace = '', name } = object.metadata
@@ -40,25 +50,26 @@ interface Deps {
   readonly signal: AbortSignal
 }
 
-async function create<T extends KubeObject>({ object, type }: Owner<T>, key: ObjectKey, { env, signal }: Deps): Promise<ManagedKeys> {
+const LABELS = { 'app.kubernetes.io/name': 'authserver', 'app.kubernetes.io/managed-by': 'toolhive-operator' }
+
+async function create<T extends KubeObject>(owner: Owner<T>, key: ObjectKey, { env, signal }: Deps): Promise<ManagedKeys> {
+  const { object, type } = owner
   const now = env.clock.now()
+  const earlier = await earlierKeys(owner, key, { env, signal })
   const secret = {
     metadata: {
       ...key,
-      labels: {
-        'app.kubernetes.io/name': 'authserver',
-        'app.kubernetes.io/instance': object.metadata.name,
-        'app.kubernetes.io/managed-by': 'toolhive-operator',
-      },
-      annotations: { [ROTATED_AT]: new Date(now).toISOString() },
+      labels: { ...LABELS, 'app.kubernetes.io/instance': object.metadata.name },
+      annotations: { [ROTATED_AT]: earlier?.rotatedAt ?? new Date(now).toISOString() },
     },
     type: 'Opaque',
-    data: newKeyData(),
+    data: { ...newKeyData(), ...earlier?.data },
   }
   const made: ManagedKeys = { ok: true, secret: key.name, untilRotationMs: untilRotation(secret.metadata.annotations[ROTATED_AT], now) }
   try {
     await env.client.create(secrets, setControllerReference(secret, { object, type }), { signal })
-    env.events.record(object, { type: 'Normal', reason: 'SigningKeysCreated', note: `Secret ${key.name} was made` })
+    const note = earlier === undefined ? `Secret ${key.name} was made` : `Secret ${key.name} was made with the keys of ${earlier.secret}`
+    env.events.record(object, { type: 'Normal', reason: 'SigningKeysCreated', note })
     return made
   } catch (error) {
     // The cache is behind: it exists.
@@ -66,6 +77,25 @@ async function create<T extends KubeObject>({ object, type }: Owner<T>, key: Obj
     const existing = await env.client.tryGet(secrets, key, { signal })
     return existing === undefined || isControlledBy(existing, object) ? made : { ok: false, secret: key.name }
   }
+}
+
+/**
+ * Keys of a Secret that an earlier version of the operator made for this owner under another name: clients and sessions depend on them. It stays
+ * until its owner goes, because pods that are not replaced yet mount it.
+ */
+async function earlierKeys<T extends KubeObject>(
+  { object, kind }: Owner<T>,
+  { namespace = '' }: ObjectKey,
+  { env, signal }: Deps,
+): Promise<{ readonly secret: string; readonly rotatedAt: string | undefined; readonly data: KeyData } | undefined> {
+  const name = earlierSecretName(kind, object.metadata.name)
+  const cached = name === undefined ? undefined : env.caches.of(secretCache).get({ namespace, name })
+  if (name === undefined || cached === undefined || !isControlledBy(cached, object)) return undefined
+  const live = await env.client.tryGet(secrets, { namespace, name }, { signal })
+  const isOurs = Object.entries(LABELS).every(([label, value]) => live?.metadata.labels?.[label] === value)
+  if (live === undefined || !isControlledBy(live, object) || !isOurs) return undefined
+  const data = Object.fromEntries(Object.entries(live.data ?? {}).filter(([file, value]) => isManagedFile(file) && value !== ''))
+  return { secret: name, rotatedAt: live.metadata.annotations?.[ROTATED_AT], data }
 }
 
 async function rotate<T extends KubeObject>({ object }: Owner<T>, key: ObjectKey, { env, signal }: Deps): Promise<ManagedKeys> {

@@ -31,6 +31,15 @@ export function managedSecretName(kind: KeyOwnerKind, owner: string): string {
   return `${owner}-${SUFFIXES[kind]}`
 }
 
+/** The name that a Secret of this kind had before each kind had its own; undefined: no other one. */
+export function earlierSecretName(kind: KeyOwnerKind, owner: string): string | undefined {
+  return kind === 'VirtualMCPServer' ? managedSecretName('MCPExternalAuthConfig', owner) : undefined
+}
+
+export function isManagedFile(file: string): boolean {
+  return managedKeyFiles.includes(file) || managedHmacFiles.includes(file)
+}
+
 /** The operator makes what the spec names no Secret for. */
 export function needsManagedKeys({ signingKeySecretRefs, hmacSecretRefs }: CanonicalEmbeddedAuthServer): boolean {
   return signingKeySecretRefs.length === 0 || hmacSecretRefs.length === 0

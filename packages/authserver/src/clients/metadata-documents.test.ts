@@ -1,6 +1,9 @@
-import { createOutbound } from '@thv/http/outbound/outbound'
-import { systemClock, TestClock } from '@thv/kernel/clock'
-import { describe, expect, it } from 'vitest'
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createOutbound, type Outbound } from '@thv/http/outbound/outbound'
+import { type Clock, systemClock, TestClock } from '@thv/kernel/clock'
+import { describe, expect, it, vi } from 'vitest'
 import { configOf } from '../testing/test-auth-server.ts'
 import { createDocumentFetch, createMetadataDocuments, type DocumentAnswer, documentUrl } from './metadata-documents.ts'
 
@@ -115,5 +118,53 @@ describe('metadata documents of clients', () => {
     await using outbound = createOutbound()
     const fetch = createDocumentFetch(outbound, systemClock, new AbortController().signal)
     await expect(fetch(new URL(url))).rejects.toMatchObject({ code: 'backend_blocked' })
+  })
+
+  describe('of a slow or talkative server', () => {
+    /** Where a name would lead: everything else about the request is as it is. */
+    async function fetchFrom(stack: AsyncDisposableStack, listener: RequestListener, clock: Clock = systemClock) {
+      const http = createServer(listener).listen(0, '127.0.0.1')
+      await once(http, 'listening')
+      stack.defer(() => void http.closeAllConnections())
+      stack.defer(() => void http.close())
+      const outbound = createOutbound()
+      stack.defer(() => outbound.close())
+      const { port } = http.address() as AddressInfo
+      const near = { ...outbound, target: () => outbound.target({ url: `http://127.0.0.1:${port}` }) } as Outbound
+      return createDocumentFetch(near, clock, new AbortController().signal)
+    }
+
+    it('§6: a document that does not end is not read to its end', async () => {
+      await using stack = new AsyncDisposableStack()
+      let written = 0
+      const fetch = await fetchFrom(stack, (_, response) => {
+        response.writeHead(200, { 'content-type': 'application/json' })
+        const more = () => {
+          written += 4_096
+          if (!response.destroyed && written < 64 << 20) response.write(' '.repeat(4_096), () => setImmediate(more))
+        }
+        more()
+      })
+      await expect(fetch(new URL(ID))).rejects.toThrow()
+      expect(written).toBeLessThan(8 << 20)
+    })
+
+    it('§6: a document that never comes is given up', async () => {
+      await using stack = new AsyncDisposableStack()
+      const clock = new TestClock()
+      const fetch = await fetchFrom(stack, (_, response) => void response.writeHead(200).write('{'), clock)
+      const fetched = fetch(new URL(ID)).catch((error: unknown) => error)
+      let outcome: unknown
+      void fetched.then((error) => {
+        outcome = error
+      })
+      await vi.waitFor(
+        async () => {
+          await clock.advance(1_000)
+          expect(outcome).toBeInstanceOf(Error)
+        },
+        { timeout: 60_000, interval: 20 },
+      )
+    })
   })
 })

@@ -1,6 +1,9 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { TestClock } from '@thv/kernel/clock'
 import { describe, expect, it } from 'vitest'
-import { ephemeralServerSecrets } from '../keys/server-secrets.ts'
+import { ephemeralServerSecrets, loadServerSecrets } from '../keys/server-secrets.ts'
 import { judgeRegistration } from './registration.ts'
 import { createSealedClients } from './sealed-clients.ts'
 
@@ -117,6 +120,25 @@ describe('sealed client ids', () => {
       '',
     ])
       expect(sealed.open(bad)).toBeUndefined()
+  })
+
+  it('are good as long as the secret that sealed them is one of several, and refused when it is removed', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'thv-secrets-'))
+    const files = ['new', 'old'].map((name) => join(folder, name))
+    const [fresh = '', old = ''] = files
+    for (const file of files) await writeFile(file, file.padEnd(40, 'x'))
+    const before = createSealedClients(await loadServerSecrets([old]), clock)
+    const { clientId } = before.seal(CLIENT)
+    expect(createSealedClients(await loadServerSecrets([fresh, old]), clock).open(clientId)).toMatchObject({ client_name: 'App' })
+    expect(createSealedClients(await loadServerSecrets([fresh]), clock).open(clientId)).toBeUndefined()
+    // Also for a server that runs on.
+    await writeFile(old, 'another secret of forty characters, or so')
+    const running = await loadServerSecrets([old])
+    await writeFile(old, old.padEnd(40, 'x'))
+    expect(createSealedClients(running, clock).open(clientId)).toBeUndefined()
+    expect(await running.reload()).toBe(true)
+    expect(createSealedClients(running, clock).open(clientId)).toMatchObject({ client_name: 'App' })
+    await rm(folder, { recursive: true })
   })
 
   it('are good for a year', async () => {

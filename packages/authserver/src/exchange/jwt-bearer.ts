@@ -72,5 +72,7 @@ function judge(
   if (typeof jti !== 'string' || jti === '' || jti.length > MAX_ID) throw refused('without jti')
   const maxAge = parseDuration(grant.max_assertion_age) / 1_000
   if (typeof iat !== 'number' || now - iat > maxAge + SKEW_SECONDS) throw refused('too old')
+  // It would be good for longer than its greatest age.
+  if (iat - now > SKEW_SECONDS) throw refused('issued in the future')
   return { id: jti, goodUntil: Math.min(expiresAt, iat + maxAge) + 2 * SKEW_SECONDS }
 }

@@ -231,6 +231,7 @@ describe('tokens for tokens', () => {
       ['RFC 7523 §3.3: for another audience', { aud: PARTNER_AUDIENCE }, {}, 'invalid_grant'],
       ['RFC 7523 §3.7: without an id', { jti: '' }, {}, 'invalid_grant'],
       ['RFC 7523 §3.6: too old', { iat: Math.floor(Date.now() / 1_000) - 300 }, {}, 'invalid_grant'],
+      ['RFC 7523 §3.6: issued in the future', { iat: Math.floor(Date.now() / 1_000) + 300 }, {}, 'invalid_grant'],
       ['RFC 7523 §3.4: expired', { exp: 1_000 }, {}, 'invalid_grant'],
       ['RFC 7523 §3.2: a subject without a binding', { sub: 'bob' }, {}, 'invalid_grant'],
       ['RFC 7523 §3.1: another issuer', { iss: 'https://evil.example.com' }, {}, 'invalid_grant'],
@@ -241,6 +242,10 @@ describe('tokens for tokens', () => {
       const { status, body } = await redeem(await assertion(claims), more)
       expect([status, body['error']]).toEqual([400, error])
       expect(JSON.stringify(body)).not.toMatch(/node_modules|\.[jt]s:\d/)
+    })
+
+    it('RFC 7523 §3.6: issued a little in the future, by a clock that is ahead', async () => {
+      expect((await redeem(await assertion({ iat: Math.floor(Date.now() / 1_000) + 30 }))).status).toBe(200)
     })
 
     it('RFC 6749 §3.2: none, or two of them', async () => {

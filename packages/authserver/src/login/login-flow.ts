@@ -47,6 +47,13 @@ interface Pending extends UpstreamAttempt {
   readonly hasWalked: boolean
 }
 
+/** A consent that the user is asked for. */
+interface Asked {
+  readonly uid: string
+  readonly subject: ConsentSubject & { readonly clientName: string | undefined }
+  readonly browser: string
+}
+
 type Progress = Omit<Pending, keyof UpstreamAttempt>
 
 const CSRF = 'csrf'
@@ -95,7 +102,7 @@ export function createLoginFlow(options: LoginFlowOptions): LoginFlow {
     redirect(http.response, interaction.returnTo)
   }
 
-  async function subjectOf({ params }: ProviderInteraction): Promise<ConsentSubject & { clientName: string | undefined }> {
+  async function subjectOf({ params }: ProviderInteraction): Promise<Asked['subject']> {
     const clientId = String(params['client_id'])
     const client = await options.provider().Client.find(clientId)
     const scopes = String(params['scope'] ?? '')
@@ -110,8 +117,7 @@ export function createLoginFlow(options: LoginFlowOptions): LoginFlow {
     }
   }
 
-  async function askConsent(http: Http, interaction: ProviderInteraction, browser: string): Promise<void> {
-    const subject = await subjectOf(interaction)
+  async function askConsent(http: Http, { uid, subject, browser }: Asked): Promise<void> {
     // The form leads to the first provider or, in a session, to one of those that a scope names.
     const origins = await Promise.allSettled(subject.providers.map((provider) => walk.find(provider)?.origin()))
     const [first] = origins
@@ -119,8 +125,8 @@ export function createLoginFlow(options: LoginFlowOptions): LoginFlow {
     const view = {
       ...subject,
       recipient: recipientOf(subject.redirectUri),
-      action: `${prefix}${PATHS.login}${interaction.uid}`,
-      csrf: secrets.sign(CSRF, `${interaction.uid} ${browser}`),
+      action: `${prefix}${PATHS.login}${uid}`,
+      csrf: secrets.sign(CSRF, `${uid} ${browser}`),
       formTargets: [
         ...new Set(origins.flatMap((each) => (each.status === 'fulfilled' ? (each.value ?? []) : []))),
         formTarget(subject.redirectUri),
@@ -143,7 +149,7 @@ export function createLoginFlow(options: LoginFlowOptions): LoginFlow {
       if (form === undefined) {
         response.setHeader('Set-Cookie', cookies)
         if (browser.setCookie === undefined && consents.holds(request, browser.id, subject)) return await begin()
-        return await askConsent(http, interaction, browser.id)
+        return await askConsent(http, { uid: interaction.uid, subject, browser: browser.id })
       }
       if (browser.setCookie !== undefined || !secrets.verifies(CSRF, `${interaction.uid} ${browser.id}`, form.get('csrf') ?? ''))
         return sendPage(response, 403, errorPage('This page was not opened in this browser, or has expired.'))

@@ -55,8 +55,7 @@ export function createUpstreamWalk({ config, store, upstreams, tokens }: Upstrea
       if (upstream === undefined) throw new RangeError(`no provider ${provider}`)
       const attempt = { state: randomId(), nonce: randomId(), verifier: randomId() }
       const url = await upstream.authorizationUrl(attempt)
-      const value = JSON.parse(JSON.stringify({ ...waiting, ...attempt })) as JsonObject
-      await store.put('pending', attempt.state, { value, ttlMs: PENDING_MS })
+      await store.put('pending', attempt.state, { value: { ...waiting, ...attempt } as JsonObject, ttlMs: PENDING_MS })
       redirect(response, url)
     },
     async code(upstream, { query, path }) {

@@ -1,5 +1,6 @@
 import type { Clock } from '@thv/kernel/clock'
 import { parseDuration } from '@thv/kernel/duration'
+import type { JsonObject } from '@thv/kernel/json'
 import { type AuthServerConfig, upstreamScope } from '@thv/runconfig/auth-server-config'
 import type { AuthStore } from '@thv/store/auth/auth-store'
 import { errors, interactionPolicy, Provider, type ProviderClient, type ProviderContext } from 'oidc-provider'
@@ -159,8 +160,7 @@ async function grantFor(
   grant.addOIDCScope(scope)
   for (const resource of Object.keys(resourceServers)) grant.addResourceScope(resource, scope)
   const family = await grant.save()
-  const value = JSON.parse(JSON.stringify(login)) as Record<string, string>
-  await store.put('login', family, { value, ttlMs: refreshMs, family })
+  await store.put('login', family, { value: login as unknown as JsonObject, ttlMs: refreshMs, family })
   await onLogin(account.accountId, { family, client: clientLabel(client.clientId, client.clientName) })
   return grant
 }

@@ -139,9 +139,9 @@ export function createRecordAdapter(options: RecordAdapterOptions): { adapter: (
   }
 }
 
-/** Without the id, which is the key, and the name of the model, which is the kind. */
+/** Without the id, which is the key, and the name of the model, which is the kind. The store writes it as JSON at once. */
 function storedForm({ jti: _id, kind: _model, ...payload }: Payload): JsonObject {
-  return JSON.parse(JSON.stringify(payload)) as JsonObject
+  return payload as JsonObject
 }
 
 const NOTHING = {

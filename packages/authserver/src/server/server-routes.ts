@@ -24,6 +24,13 @@ import { type AssertionOptions, answerAssertion, withBody } from './assertion-gr
 import { serverMetadata } from './metadata.ts'
 import { AddressLimit } from './rate-limits.ts'
 
+/** The library with some keys. */
+export interface ProviderInstance {
+  readonly keys: SigningKeys
+  readonly provider: Provider
+  readonly answer: ReturnType<Provider['callback']>
+}
+
 export interface ServerRoutesOptions {
   readonly config: AuthServerConfig
   readonly clients: SealedClients
@@ -35,7 +42,7 @@ export interface ServerRoutesOptions {
   readonly log: Log
   readonly events: LoginEvents
   readonly addressOf: (exchange: Exchange) => string
-  readonly current: () => { readonly keys: SigningKeys; readonly provider: Provider }
+  readonly current: () => ProviderInstance
   readonly redirectUris: readonly string[]
   /** Undefined: no issuer is trusted with assertions. */
   readonly assertions: AssertionOptions | undefined
@@ -81,6 +88,8 @@ export function createServerRoutes(options: ServerRoutesOptions): ServerRoutes {
     ...options.redirectUris.map((uri) => uri.replace(/\/oauth\/callback(\/[a-z0-9-]+)?$/, '')),
   ]
   const prefixes = [...new Set(['', ...bases.map((base) => new URL(base).pathname.replace(/\/$/, ''))])]
+
+  const seenBases = { login: seenBase(loginBase(config)), issuer: seenBase(config.issuer) }
 
   /** A redirect URI of the configuration may have any path. */
   const callbacks = new Set(options.redirectUris.map((uri) => new URL(uri).pathname))
@@ -147,17 +156,17 @@ export function createServerRoutes(options: ServerRoutesOptions): ServerRoutes {
   /** Hands the exchange to the library, which sees the address of the issuer and nothing that a client says about it. */
   async function toLibrary(exchange: Exchange, request: IncomingMessage, { path, query }: { path: string; query: string }): Promise<void> {
     const { response } = exchange
-    const base = new URL(path.startsWith(PATHS.authorize) ? loginBase(config) : config.issuer)
+    const base = path.startsWith(PATHS.authorize) ? seenBases.login : seenBases.issuer
     for (const name of ['origin', 'forwarded', 'x-forwarded-host', 'x-forwarded-for', 'x-forwarded-port']) delete request.headers[name]
     request.headers.host = base.host
-    request.headers['x-forwarded-proto'] = base.protocol.slice(0, -1)
+    request.headers['x-forwarded-proto'] = base.scheme
     const url = query === '' ? path : `${path}?${query}`
     request.url = url
-    Object.assign(request, { originalUrl: `${base.pathname.replace(/\/$/, '')}${url}` })
+    Object.assign(request, { originalUrl: `${base.path}${url}` })
     if (CORS_METHODS[path] !== undefined) response.setHeader('Access-Control-Allow-Origin', '*')
     response.setHeader('X-Content-Type-Options', 'nosniff')
     response.setHeader('Referrer-Policy', 'no-referrer')
-    await options.current().provider.callback()(request, response)
+    await options.current().answer(request, response)
     if (response.statusCode !== 401 || !WITH_SECRETS.has(path)) return
     wrongSecrets.take(options.addressOf(exchange))
     // The id that was given is not proven, and may hold anything.
@@ -264,6 +273,12 @@ export function createServerRoutes(options: ServerRoutesOptions): ServerRoutes {
       errorPage(isBusy ? 'The server cannot do this now. Try again in a moment.' : 'This login has expired.'),
     )
   }
+}
+
+/** Parts of an address, as the library gets to see it. */
+function seenBase(address: string): { readonly host: string; readonly scheme: string; readonly path: string } {
+  const { host, protocol, pathname } = new URL(address)
+  return { host, scheme: protocol.slice(0, -1), path: pathname.replace(/\/$/, '') }
 }
 
 /** Undefined: larger than any request needs. */

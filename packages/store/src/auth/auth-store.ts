@@ -66,7 +66,7 @@ export interface Replacement {
  */
 export interface AuthStore extends AsyncDisposable {
   get(kind: AuthRecordKind, id: string): Promise<AuthRecord | undefined>
-  /** Replaces a record and leaves `consumedAt` as it is. Has no effect for a family that is revoked. */
+  /** Replaces a record and leaves `consumedAt` as it is. The value is written as JSON at once. Has no effect for a family that is revoked. */
   put(kind: AuthRecordKind, id: string, record: { readonly value: JsonObject } & PutOptions): Promise<void>
   /** Reads and removes. */
   take(kind: AuthRecordKind, id: string): Promise<JsonObject | undefined>

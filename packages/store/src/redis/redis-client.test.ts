@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { TestClock } from '@thv/kernel/clock'
 import { afterEach, describe, expect, it } from 'vitest'
-import { openRedis, redisScript } from './redis-client.ts'
+import { movedCheck, openRedis, redisScript } from './redis-client.ts'
 
 const opened: AsyncDisposable[] = []
 afterEach(async () => {
@@ -56,5 +56,36 @@ describe('a connection to Redis', () => {
     expect(await answer()).toBe('away')
     await expect.poll(answer, { timeout: 30_000 }).toBe(1)
     expect(peer.connections()).toBeGreaterThan(before)
+  })
+})
+
+describe('a primary that has moved', () => {
+  const noReplicas = new Error('NOREPLICAS Not enough good replicas to write.')
+
+  it('is looked for at once where a replica answers, and never because of another answer', () => {
+    const isMoved = movedCheck({ hasSentinels: false, clock: new TestClock() })
+    for (let n = 0; n < 3; n++) expect(isMoved(new Error("READONLY You can't write against a read only replica."))).toBe(true)
+    expect([isMoved(noReplicas), isMoved(new Error('OOM command not allowed'))]).toEqual([false, false])
+  })
+
+  it('is looked for with back-off where a primary has no replicas, not at each write', async () => {
+    const clock = new TestClock()
+    const isMoved = movedCheck({ hasSentinels: true, clock })
+    const looks: number[] = []
+    for (let second = 0; second < 60; second++) {
+      for (let write = 0; write < 20; write++) {
+        if (isMoved(noReplicas)) looks.push(second)
+        await clock.advance(50)
+      }
+    }
+    expect(looks[0]).toBe(0)
+    expect(looks.length).toBeGreaterThan(8)
+    expect(looks.length).toBeLessThan(40)
+    expect(looks.filter((second) => second >= 30).length).toBeLessThan(16)
+    // Long afterwards it is another story.
+    await clock.advance(120_000)
+    expect(isMoved(noReplicas)).toBe(true)
+    await clock.advance(600)
+    expect(isMoved(noReplicas)).toBe(true)
   })
 })

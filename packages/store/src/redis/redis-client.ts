@@ -114,7 +114,7 @@ function secureOf(tls: RedisTls | undefined): { tls?: { ca?: string; rejectUnaut
 
 function settingsOf(options: RedisClientOptions): RedisOptions {
   const { address, sentinel, cluster, db, username, password, tls, timeoutMs = DEFAULT_TIMEOUT_MS, connectTimeoutMs = 2_000 } = options
-  const moved = sentinel === undefined ? /^READONLY/ : /^(READONLY|NOREPLICAS)/
+  const isMoved = movedCheck({ hasSentinels: sentinel !== undefined, clock: options.clock ?? systemClock })
   const secure = secureOf(tls)
   const sentinelTls = secureOf(sentinel?.tls ?? tls).tls
   const place =
@@ -140,10 +140,29 @@ function settingsOf(options: RedisClientOptions): RedisOptions {
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     retryStrategy: retryMs,
-    // After a failover the old primary is a replica, or has lost its replicas to the new one: ask the Sentinels.
-    reconnectOnError: (error) => (moved.test(error.message) ? 1 : false),
+    reconnectOnError: (error) => (isMoved(error) ? 1 : false),
   }
 }
+
+/**
+ * Whether an answer means that there is another primary. After a failover the old one is a replica, or has lost its replicas to the new one. One
+ * that has no replicas for another reason answers alike to every write: the Sentinels are asked again with back-off.
+ */
+export function movedCheck({ hasSentinels, clock }: { hasSentinels: boolean; clock: Clock }): (answer: Error) => boolean {
+  const backoff = createBackoff({ baseMs: 500, maxMs: 5_000 })
+  let nextAt = Number.NEGATIVE_INFINITY
+  return ({ message }) => {
+    if (message.startsWith('READONLY')) return true
+    const now = clock.monotonic()
+    if (!hasSentinels || !message.startsWith('NOREPLICAS') || now < nextAt) return false
+    if (now - nextAt > FORGOTTEN_MS) backoff.reset()
+    nextAt = now + backoff.next()
+    return true
+  }
+}
+
+/** An answer after so long is about something else. */
+const FORGOTTEN_MS = 60_000
 
 const DEFAULT_TIMEOUT_MS = 100
 /** A connection that has not answered for so long is replaced: a peer that vanished without a word would be waited for for many minutes. */

@@ -6,11 +6,15 @@ export interface SignInOptions {
   readonly redirectUri: string
   /** Cookies of a browser that is used more than once. */
   readonly cookies?: Map<string, string>
+  /** Sends one request. A browser whose user tries again brings its own. */
+  readonly fetch?: (url: URL, init: RequestInit) => Promise<Response>
 }
 
+const fetchInTime: NonNullable<SignInOptions['fetch']> = (url, init) => fetch(url, { ...init, signal: AbortSignal.timeout(10_000) })
+
 /** Does what a browser and its user would: follows redirects with cookies and fills in the login page. Returns the address it ends at. */
-export async function signIn(authorizationUrl: string | URL, { user, redirectUri, cookies }: SignInOptions): Promise<URL> {
-  const ended = await browse(authorizationUrl, { user, cookies, isOver: (url) => url.href.startsWith(redirectUri) })
+export async function signIn(authorizationUrl: string | URL, { redirectUri, ...options }: SignInOptions): Promise<URL> {
+  const ended = await browse(authorizationUrl, { ...options, isOver: (url) => url.href.startsWith(redirectUri) })
   if (ended.url.href.startsWith(redirectUri)) return ended.url
   throw new Error(`the login stopped at ${ended.url.pathname} with ${ended.status}: ${ended.text.slice(0, 500)}`)
 }
@@ -26,22 +30,20 @@ export async function openLink(link: string | URL, options: Omit<SignInOptions, 
   return await browse(link, { ...options, isOver: () => false })
 }
 
-interface BrowseOptions {
-  readonly user: string
-  readonly cookies?: Map<string, string> | undefined
+interface BrowseOptions extends Omit<SignInOptions, 'redirectUri'> {
   /** The browser does not go there. */
   isOver(url: URL): boolean
 }
 
-async function browse(start: string | URL, { user, cookies = new Map(), isOver }: BrowseOptions): Promise<BrowsedPage> {
+async function browse(start: string | URL, options: BrowseOptions): Promise<BrowsedPage> {
+  const { user, cookies = new Map<string, string>(), fetch: send = fetchInTime, isOver } = options
   let url = new URL(start)
   let form: URLSearchParams | undefined
   for (let step = 0; step < MAX_STEPS; step++) {
-    const answer = await fetch(url, {
+    const answer = await send(url, {
       redirect: 'manual',
       headers: { cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; ') },
       ...(form !== undefined && { method: 'POST', body: form }),
-      signal: AbortSignal.timeout(10_000),
     })
     for (const line of answer.headers.getSetCookie()) keep(cookies, line)
     const text = await answer.text()

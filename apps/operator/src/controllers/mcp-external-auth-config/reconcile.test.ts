@@ -4,6 +4,7 @@ import type { MCPExternalAuthConfig } from '@thv/resources/kinds/mcp-external-au
 import { type VirtualMCPServer, virtualMcpServerType } from '@thv/resources/kinds/virtual-mcp-server/schema'
 import { describe, expect, it } from 'vitest'
 import { ensureManagedKeys } from '../../auth-server/ensure-managed-keys.ts'
+import { managedHmacFiles, managedKeyFiles, newKeyData } from '../../auth-server/managed-keys.ts'
 import { type MemoryCluster, memoryCluster } from '../../testing/memory-cluster.ts'
 import { reconcileMcpExternalAuthConfig } from './reconcile.ts'
 
@@ -212,6 +213,37 @@ describe('reconcileMcpExternalAuthConfig', () => {
       expect((await reconcile(cluster)).condition('SigningKeysManaged')).toMatchObject({ status: 'True' })
       const other = cluster.object('Secret', 'auth-authserver-vmcp') as unknown as Keys
       expect(Object.values(other.data).filter((value) => Object.values(keysOf(cluster).data).includes(value))).toEqual([])
+    })
+
+    it.each([
+      ['takes over the keys that were made for it under the name of before', 'u-virtual', {}, true],
+      ['leaves the Secret of another owner alone', 'u-other', {}, false],
+      ['leaves a Secret alone that the operator did not make', 'u-virtual', { 'app.kubernetes.io/managed-by': 'somebody' }, false],
+    ])('a VirtualMCPServer %s', async (_, uid, labels, isTaken) => {
+      const cluster = memoryCluster()
+      const server = { metadata: { namespace: 'team', name: 'auth', uid: 'u-virtual' } } as VirtualMCPServer
+      const owner = { object: server, type: virtualMcpServerType, kind: 'VirtualMCPServer' } as const
+      const { 'hmac-6': _gone, ...data } = newKeyData()
+      const rotatedAt = new Date(cluster.env.clock.now() - 1_000).toISOString()
+      const metadata = {
+        ...{ namespace: 'team', name: 'auth-authserver' },
+        labels: { 'app.kubernetes.io/name': 'authserver', 'app.kubernetes.io/managed-by': 'toolhive-operator', ...labels },
+        annotations: { 'toolhive.stacklok.dev/keys-rotated-at': rotatedAt },
+        ownerReferences: [{ apiVersion: 'toolhive.stacklok.dev/v1beta1', kind: 'VirtualMCPServer', name: 'auth', uid, controller: true }],
+      }
+      cluster.put({ kind: 'Secret', metadata, data: { ...data, other: 'bWluZQ==' } } as never)
+      const ensure = () => ensureManagedKeys(owner, cluster.env, new AbortController().signal)
+      expect(await ensure()).toMatchObject({ ok: true, secret: 'auth-authserver-vmcp' })
+      const made = cluster.object('Secret', 'auth-authserver-vmcp') as unknown as Keys
+      expect(Object.keys(made.data).toSorted()).toEqual([...managedKeyFiles, ...managedHmacFiles].toSorted())
+      expect(Object.entries(data).every(([file, value]) => made.data[file] === value)).toBe(isTaken)
+      expect(made.metadata.annotations['toolhive.stacklok.dev/keys-rotated-at'] === rotatedAt).toBe(isTaken)
+      expect((cluster.object('Secret', 'auth-authserver') as unknown as Keys).data['other']).toBe('bWluZQ==')
+      // Once: what happens to the old one later means nothing.
+      ;(cluster.object('Secret', 'auth-authserver') as unknown as Keys).data['key-0.pem'] = ''
+      const before = structuredClone(made.data)
+      await ensure()
+      expect((cluster.object('Secret', 'auth-authserver-vmcp') as unknown as Keys).data).toEqual(before)
     })
 
     it.each([

@@ -5,13 +5,14 @@ import type { CanonicalEmbeddedAuthServer } from '@thv/resources/shared/auth-ser
 import { callbackPath } from '@thv/runconfig/auth-server-config'
 import { managedHmacFiles, managedKeyFiles } from '../../auth-server/managed-keys.ts'
 
-export const REDIS_USERNAME = 'TOOLHIVE_AUTH_SERVER_REDIS_USERNAME'
-export const REDIS_PASSWORD = 'TOOLHIVE_AUTH_SERVER_REDIS_PASSWORD'
 export const KEY_DIR = '/etc/toolhive/authserver/keys'
 export const HMAC_DIR = '/etc/toolhive/authserver/hmac'
 /** Of secrets that the server has as a client, and that clients have here. */
 export const CLIENT_DIR = '/etc/toolhive/authserver/clients'
+export const REDIS_DIR = '/etc/toolhive/authserver/redis'
 export const REDIS_TLS_DIR = '/etc/toolhive/authserver/redis-tls'
+export const REDIS_USERNAME_FILE = 'username'
+export const REDIS_PASSWORD_FILE = 'password'
 
 export const keyFile = (index: number) => `key-${index}.pem`
 export const hmacFile = (index: number) => `hmac-${index}`
@@ -32,7 +33,7 @@ export interface AuthServerPlace {
   readonly managedSecret: string
 }
 
-/** `embedded_auth_server_config` of a RunConfig: secrets only as names of variables and files. Pure. */
+/** `embedded_auth_server_config` of a RunConfig: secrets only as names of files. Pure. */
 export function authServerConfig(server: CanonicalEmbeddedAuthServer, place: AuthServerPlace): Json {
   const { tokenLifespans: lifespans, cimd } = server
   return compact({
@@ -167,7 +168,10 @@ function redisConfig(redis: CanonicalAuthServerRedis, { namespace, name, cluster
     cluster_mode: redis.clusterMode || undefined,
     sentinel_config: redis.sentinelConfig && sentinel(redis.sentinelConfig, { namespace, clusterDomain }),
     auth_type: 'aclUser',
-    acl_user_config: compact({ username_env_var: usernameSecretRef && REDIS_USERNAME, password_env_var: REDIS_PASSWORD }),
+    acl_user_config: compact({
+      username_file: usernameSecretRef && `${REDIS_DIR}/${REDIS_USERNAME_FILE}`,
+      password_file: `${REDIS_DIR}/${REDIS_PASSWORD_FILE}`,
+    }),
     // The braces make Redis Cluster keep all keys of one server in one slot.
     key_prefix: `thv:auth:{${namespace}:${name}}:`,
     dial_timeout: redis.dialTimeout,

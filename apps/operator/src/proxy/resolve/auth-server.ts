@@ -2,7 +2,7 @@ import type { CanonicalEmbeddedAuthServer } from '@thv/resources/shared/auth-ser
 import type { AuthServerConfig } from '@thv/runconfig/auth-server-config'
 import type { OidcConfig } from '@thv/runconfig/policy-config'
 import { managedHmacFiles, managedKeyFiles } from '../../auth-server/managed-keys.ts'
-import { secretVariable, type Volume, type VolumeMount } from '../../deployment/contribution.ts'
+import type { Volume, VolumeMount } from '../../deployment/contribution.ts'
 import type { Contribution } from '../contribution.ts'
 import {
   type AuthServerPlace,
@@ -13,9 +13,10 @@ import {
   hmacFile,
   KEY_DIR,
   keyFile,
-  REDIS_PASSWORD,
+  REDIS_DIR,
+  REDIS_PASSWORD_FILE,
   REDIS_TLS_DIR,
-  REDIS_USERNAME,
+  REDIS_USERNAME_FILE,
   registrationTokenFile,
   upstreamSecretFile,
 } from './auth-server-config.ts'
@@ -51,29 +52,21 @@ export function authServerMismatches(
   ]
 }
 
-/** RunConfig, variables and files of an embedded server that fits. Pure. */
+/** RunConfig and files of an embedded server that fits. All files are read again when they change, so no pod is replaced. Pure. */
 export function authServerContribution(server: CanonicalEmbeddedAuthServer, place: AuthServerPlace): Contribution {
   const directories = [
     directory('authserver-keys', KEY_DIR, keyFiles(server, place)),
     directory('authserver-hmac', HMAC_DIR, hmacFiles(server, place)),
     directory('authserver-clients', CLIENT_DIR, clientFiles(server)),
-    directory('authserver-redis-tls', REDIS_TLS_DIR, redisFiles(server)),
+    directory('authserver-redis', REDIS_DIR, redisFiles(server)),
+    directory('authserver-redis-tls', REDIS_TLS_DIR, redisCertificates(server)),
   ].filter((each) => each !== undefined)
-  const { storage } = server
-  const { usernameSecretRef: username, passwordSecretRef: password } = storage.redis?.aclUserConfig ?? {}
   return {
     // As a document: the reader of the runner fills in what is absent.
     runConfig: { embedded_auth_server_config: authServerConfig(server, place) as unknown as AuthServerConfig },
-    env: [...(username ? [secretVariable(REDIS_USERNAME, username)] : []), ...(password ? [secretVariable(REDIS_PASSWORD, password)] : [])],
     volumes: directories.map(({ volume }) => volume),
     volumeMounts: directories.map(({ mount }) => mount),
-    // The connection to Redis is made once. All other files are read again.
-    secrets: unique([username, password, storage.redis?.tls?.caCertSecretRef, storage.redis?.sentinelTls?.caCertSecretRef]),
   }
-}
-
-function unique(refs: readonly ({ readonly name: string } | undefined)[]): string[] {
-  return [...new Set(refs.flatMap((ref) => (ref ? [ref.name] : [])))]
 }
 
 /** One key of a Secret as one file, so that nothing else of the Secret is in the pod. */
@@ -104,6 +97,11 @@ function clientFiles({ upstreamProviders, delegateClients }: CanonicalEmbeddedAu
 }
 
 function redisFiles({ storage }: CanonicalEmbeddedAuthServer): SecretFile[] {
+  const { usernameSecretRef: username, passwordSecretRef: password } = storage.redis?.aclUserConfig ?? {}
+  return [...fileOf(username, REDIS_USERNAME_FILE), ...fileOf(password, REDIS_PASSWORD_FILE)]
+}
+
+function redisCertificates({ storage }: CanonicalEmbeddedAuthServer): SecretFile[] {
   return [
     ...fileOf(storage.redis?.tls?.caCertSecretRef, 'ca.crt'),
     ...fileOf(storage.redis?.sentinelTls?.caCertSecretRef, 'sentinel-ca.crt'),

@@ -178,8 +178,8 @@ names, so that many workloads share one. \`resourceUrl\` belongs to one workload
 
 - An MCPServer that speaks stdio gets no headers, so ${[...HEADER_TYPES].map((type) => `\`${type}\``).join(', ')} are refused there: use \`secrets\` of the MCPServer.
 - \`disableUpstreamTokenInjection\` of the embedded server beside \`tokenExchange\`, \`awsSts\` or \`upstreamInject\` is refused: there would be no token to use.
-- Secrets reach the proxy as variables or files and are never in a RunConfig. When one changes, the pods are replaced, but not for keys, HMAC secrets and
-  client secrets of the embedded server: it reads those files again.`
+- Secrets reach the proxy as variables or files and are never in a RunConfig. When one changes, the pods are replaced, but not for those of the
+  embedded server (keys, HMAC secrets, client secrets, the user, password and CA of Redis): it reads their files again.`
 
 function cell(effect: AuthEffect): string {
   if (effect.effect === 'nothing' || effect.effect === 'virtualServer') return effect.note
