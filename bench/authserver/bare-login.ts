@@ -10,7 +10,7 @@ export interface BareUpstream {
   readonly clientSecret: string
 }
 
-/** What the library tells the pages of a login. */
+/** The part of an interaction that the pages of a login use. */
 type Interaction = ProviderInteraction & {
   readonly prompt: { readonly name: string; readonly details: { readonly missingOIDCScope?: readonly string[] } }
   readonly session?: { readonly accountId: string }

@@ -18,7 +18,7 @@ describe('answers, log lines and events', () => {
   const events: LoginEvent[] = []
   /** Bodies and headers of everything but the answers that are the client's tokens. */
   const answers: string[] = []
-  /** Nobody may read these; the others only the client and the browser that have them. */
+  /** Only the server may read these; the others also the client and the browser that have them. */
   const hidden = new Set<string>()
   const handed = new Set<string>()
 

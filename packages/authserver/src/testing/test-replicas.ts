@@ -8,7 +8,7 @@ import type { AuthServerOptions } from '../auth-server.ts'
 import { ProjectedVolume } from './projected-volume.ts'
 import { startTestAuthServer, type TestAuthServer } from './test-auth-server.ts'
 
-/** What a login asks of its server, in this order. */
+/** The requests of a login to its server, in this order. */
 export type LoginStep = 'authorize' | 'consent' | 'callback' | 'resume' | 'token'
 
 /** Steps that follow each other go to different replicas, and a login to all three. */

@@ -15,7 +15,7 @@ export interface WorkCount {
   lost: number
 }
 
-/** What clients asked for, and what became of it. */
+/** The work that clients asked for, and its outcomes. */
 export class Ledger {
   readonly counts: Readonly<Record<WorkKind, WorkCount>> = { logins: none(), refreshes: none(), 'vault writes': none() }
   /** Of everything that was lost. */
@@ -93,7 +93,7 @@ export class PatientClient {
     }
   }
 
-  /** Rejects unless it got the next token, however often it was told to try again. */
+  /** Rejects unless it got the next token, however often an answer says that it should try again. */
   async refresh(held: HeldTokens): Promise<void> {
     held.refreshToken = await this.#token({ grant_type: 'refresh_token', refresh_token: held.refreshToken }, { retry: false })
   }
