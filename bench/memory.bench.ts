@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import type { Figure } from './figure.ts'
 import { measureIdle } from './memory/measure-idle.ts'
 import { measureLoad } from './memory/measure-load.ts'
-import { measureOperator } from './memory/measure-operator.ts'
+import { measureOperator, SERVERS } from './memory/measure-operator.ts'
 import { measureQuickStart } from './memory/measure-quick-start.ts'
 import { drawSvg, type RssSeries } from './memory/rss-series.ts'
 import { stateBefore, stateNow } from './memory/states.ts'
@@ -56,7 +56,7 @@ async function measureProxy(log: Log): Promise<Figure[]> {
 
 async function operatorFigures(log: Log): Promise<Figure[]> {
   const { figures, series } = await measureOperator([await stateBefore(log), stateNow()], log)
-  draw('operator', 'RSS of the operator in MB: 1,000 servers created, quiet, all of them changed, quiet', series)
+  draw('operator', `RSS of the operator in MB: ${SERVERS.toLocaleString('en')} servers created, quiet, all of them changed, quiet`, series)
   return figures
 }
 

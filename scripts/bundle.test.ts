@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import undici from 'undici'
@@ -11,17 +11,24 @@ import { ROOT } from './run.ts'
 
 const BUNDLING_MS = 300_000
 
-test('a trace of a bundle names the line of the source', { timeout: BUNDLING_MS }, async () => {
-  const bundle = await ensureBundle('scripts/testing/throwing.ts')
-  const printed = execFileSync(process.execPath, [bundle], { encoding: 'utf8' })
-  expect(printed).toMatch(/^TypeError: on line 8\n {4}at thrower \(scripts\/testing\/throwing\.ts:8:\d+\)\n/)
+/** Error output of a program that ends by an error. */
+function traceOf(args: readonly string[], input?: string): string {
+  const { status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', input, timeout: BUNDLING_MS })
+  expect(status, stderr).toBe(1)
+  return stderr
+}
+
+test('a trace of a bundle names the line of the source, and so do those of its causes', { timeout: BUNDLING_MS }, async () => {
+  const printed = traceOf([await ensureBundle('scripts/testing/throwing.ts')])
+  expect(printed).toMatch(/^TypeError: on line 8\n {4}at thrower \(scripts\/testing\/throwing\.ts:8:\d+\)\n/m)
+  for (const inner of ['AggregateError: cause', 'RangeError: inside'])
+    expect(printed).toMatch(new RegExp(`${inner}\\n +at thrower \\(scripts/testing/throwing\\.ts:8:\\d+\\)\\n`))
 })
 
 test('a trace of a part names the line of the source', { timeout: BUNDLING_MS }, async () => {
   const bundle = await ensureBundle('scripts/testing/throwing-part.ts')
   expect(bundleParts(bundle)).not.toEqual([])
-  const printed = execFileSync(process.execPath, [bundle], { encoding: 'utf8' })
-  expect(printed).toMatch(/^TypeError: on line 8\n {4}at thrower \(scripts\/testing\/throwing\.ts:8:\d+\)\n/)
+  expect(traceOf([bundle])).toMatch(/^TypeError: on line 8\n {4}at thrower \(scripts\/testing\/throwing\.ts:8:\d+\)\n/m)
 })
 
 test('a bundle without one of its parts is built again', { timeout: BUNDLING_MS }, async () => {
@@ -34,8 +41,7 @@ test('a bundle without one of its parts is built again', { timeout: BUNDLING_MS 
 test('a trace without the map is the one of the bundle', { timeout: BUNDLING_MS }, async () => {
   const bundle = await ensureBundle('scripts/testing/throwing.ts')
   const text = readFileSync(bundle, 'utf8')
-  const printed = execFileSync(process.execPath, ['--input-type=module'], { encoding: 'utf8', input: text })
-  expect(printed).toMatch(/^TypeError: on line 8\n {4}at thrower \(.+:\d+:\d+\)\n/)
+  expect(traceOf(['--input-type=module'], text)).toMatch(/^TypeError: on line 8\n {4}at thrower \((?!scripts).+:\d+:\d+\)\n/m)
 })
 
 describe('licences', () => {

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { bearerToken, createKubeClient, type KubeClient, namespaces } from '@thv/kube'
 import { installCrds } from '@thv/resources/testing/install-crds'
 import { startApiServer } from '@thv/testkit/cluster/api-server'
@@ -6,13 +5,13 @@ import { ensureBinaries } from '@thv/testkit/cluster/programs/binaries'
 import type { Figure } from '../figure.ts'
 import { changeServers, createServers, untilAllDone, watchProgress } from '../operator/server-load.ts'
 import { startMeasured } from '../proxy/measured-process.ts'
-import { memoryOf } from './process-memory.ts'
+import { memoryOf, untilQuiet } from './process-memory.ts'
 import { type RssSeries, recordRss } from './rss-series.ts'
 import type { State } from './states.ts'
 
-const SERVERS = Number(process.env['BENCH_SERVERS'] ?? 1_000)
-/** After the last write: two seconds of quiet, and ten between collections. */
-const QUIET_MS = 20_000
+export const SERVERS = Number(process.env['BENCH_SERVERS'] ?? 1_000)
+/** Two are enough for a collection, but there are ten between two of them. A busy machine takes a while until the last write is done. */
+const QUIET = { seconds: 15, limitMs: 180_000 }
 
 /** RSS of the operator after 1,000 servers were created and it had time to settle; the same API server for both, one after the other. */
 export async function measureOperator(
@@ -28,7 +27,7 @@ export async function measureOperator(
     await installCrds(client)
     for (const state of states) {
       log(`operator with ${SERVERS} servers, ${state.name} …`)
-      const measured = await measureOne(state, { client, kubeconfig: server.kubeconfigPath })
+      const measured = await measureOne(state, { client, kubeconfig: server.kubeconfigPath, log })
       settled.set(state.name, measured.settledMb)
       series.push(measured.series)
     }
@@ -42,7 +41,10 @@ export async function measureOperator(
 }
 
 /** In a namespace of its own; the operator sees no other. */
-async function measureOne(state: State, { client, kubeconfig }: { client: KubeClient; kubeconfig: string }) {
+async function measureOne(
+  state: State,
+  { client, kubeconfig, log }: { client: KubeClient; kubeconfig: string; log: (line: string) => void },
+) {
   const namespace = `memory-${state.name}`
   await client.create(namespaces, { metadata: { name: namespace } })
   await using operator = await startMeasured({
@@ -55,11 +57,14 @@ async function measureOne(state: State, { client, kubeconfig }: { client: KubeCl
   const progress = await watchProgress(client, namespace)
   const started = performance.now()
   await createServers(client, { namespace, count: SERVERS })
-  await untilAllDone(progress, { started, count: SERVERS })
+  log(`done after ${(await untilAllDone(progress, { started, count: SERVERS })).toFixed(0)} s`)
   await progress.close()
-  await sleep(QUIET_MS)
+  const rest = async () => {
+    if (!(await untilQuiet(operator.pid, QUIET))) log(`the operator was not quiet for ${QUIET.seconds} s: its memory is that of a busy one`)
+  }
+  await rest()
   await changeServers(client, namespace)
-  await sleep(QUIET_MS)
+  await rest()
   const settledMb = (await memoryOf([operator.pid])).rssMb
   const series = recording.stop()
   await operator.terminate()

@@ -1,4 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 
 export interface ProcessMemory {
   /** A page that several processes share counts for each of them by its share. */
@@ -27,4 +28,28 @@ export async function memoryOf(pids: readonly number[]): Promise<ProcessMemory> 
   const sum = (name: string) =>
     maps.reduce((all, text) => all + Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(text)?.[1] ?? 0), 0) / 1024
   return { pssMb: sum('Pss'), rssMb: sum('Rss'), privateMb: sum('Private_Clean') + sum('Private_Dirty') }
+}
+
+/** A second with less work than this is quiet; the kernel counts in hundredths. */
+const QUIET_TICKS = 5
+const SECOND_MS = 1_000
+
+/** Until the process had nothing to do for so many seconds on end. False: it was never quiet for that long within the limit. */
+export async function untilQuiet(pid: number, { seconds, limitMs }: { seconds: number; limitMs: number }): Promise<boolean> {
+  const ends = performance.now() + limitMs
+  let last = await ticksOf(pid)
+  for (let quiet = 0; quiet < seconds; ) {
+    if (performance.now() > ends) return false
+    await sleep(SECOND_MS)
+    const now = await ticksOf(pid)
+    quiet = now - last < QUIET_TICKS ? quiet + 1 : 0
+    last = now
+  }
+  return true
+}
+
+/** CPU time of all its threads. */
+async function ticksOf(pid: number): Promise<number> {
+  const fields = (await readFile(`/proc/${pid}/stat`, 'utf8')).replace(/^.*\) /, '').split(' ')
+  return Number(fields[11]) + Number(fields[12])
 }

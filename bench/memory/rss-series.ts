@@ -49,7 +49,9 @@ export function drawSvg(title: string, series: readonly RssSeries[]): string {
     (mb) =>
       `<line x1="${x(0)}" y1="${y(mb)}" x2="${x(maxSeconds)}" y2="${y(mb)}" stroke="#dddddd"/><text x="${x(0) - 6}" y="${y(mb) + 4}" text-anchor="end">${mb}</text>`,
   )
-  const ticks = steps(maxSeconds, 10).map((s) => `<text x="${x(s)}" y="${HEIGHT - MARGIN.bottom + 16}" text-anchor="middle">${s}</text>`)
+  const ticks = steps(maxSeconds, tickOf(maxSeconds)).map(
+    (s) => `<text x="${x(s)}" y="${HEIGHT - MARGIN.bottom + 16}" text-anchor="middle">${s}</text>`,
+  )
   const lines = series.map(({ name, points }, index) => {
     const color = COLORS[index % COLORS.length]
     const last = points.at(-1)
@@ -67,6 +69,11 @@ export function drawSvg(title: string, series: readonly RssSeries[]): string {
     ...lines,
     '</svg>\n',
   ].join('\n')
+}
+
+/** Seconds between labels: as many as there is room for. */
+function tickOf(seconds: number): number {
+  return [10, 30, 60, 120, 300].find((tick) => seconds / tick <= 15) ?? 600
 }
 
 function steps(end: number, by: number): number[] {

@@ -5,11 +5,7 @@ export interface Padding {
 }
 
 function thrower(): never {
-  throw new TypeError('on line 8')
+  throw new TypeError('on line 8', { cause: new AggregateError([new RangeError('inside')], 'cause') })
 }
 
-try {
-  thrower()
-} catch (error) {
-  console.log((error as Error).stack)
-}
+thrower()

@@ -32,8 +32,8 @@ export interface DataFolder extends AsyncDisposable {
   up(...args: readonly string[]): Promise<PlatformProcess>
 }
 
-/** A new data folder. Whatever still runs on it is ended with it. */
-export async function dataFolder(): Promise<DataFolder> {
+/** A new data folder. Whatever still runs on it is ended with it. `nodeArgs` are options of Node for the platform's own process. */
+export async function dataFolder({ nodeArgs = [] }: { readonly nodeArgs?: readonly string[] } = {}): Promise<DataFolder> {
   const path = await mkdtemp(join(tmpdir(), 'thv-platform-'))
   const started: ChildProcess[] = []
   return {
@@ -41,7 +41,8 @@ export async function dataFolder(): Promise<DataFolder> {
     async up(...args) {
       // Made once, so that the limits of a start are about the start.
       for (const app of ['cli', 'operator', 'proxyrunner']) await ensureBundle(`apps/${app}/src/main.ts`)
-      const child = spawn(process.execPath, [THV, 'up', '--data-dir', path, ...args], { cwd: path, stdio: ['ignore', 'pipe', 'pipe'] })
+      const command = [...nodeArgs, THV, 'up', '--data-dir', path, ...args]
+      const child = spawn(process.execPath, command, { cwd: path, stdio: ['ignore', 'pipe', 'pipe'] })
       started.push(child)
       return await running(child, path)
     },

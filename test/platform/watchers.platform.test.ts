@@ -25,7 +25,7 @@ let platform: PlatformProcess
 let client: KubeClient
 let access: PlatformAccess
 beforeAll(async () => {
-  folder = await dataFolder()
+  folder = await dataFolder({ nodeArgs: ['--import', new URL('../../scripts/testing/print-loaded.mjs', import.meta.url).href] })
   platform = await folder.up('--bare')
   client = await clientOf(platform)
   access = await accessTo(platform)
@@ -80,6 +80,14 @@ describe('watchers that never read', () => {
     expect((await client.get(configMaps, { namespace: NAMESPACE, name: 'large' })).data?.['text']).toMatch(/^100 /)
   }, 300_000)
 })
+
+test('no source map was read for all the connections that ended, from the start of the platform to its end', async () => {
+  await client.close()
+  expect(await platform.stop()).toBe(0)
+  const lines = platform.output().split('\n')
+  expect(lines).toContainEqual(expect.stringMatching(/^loaded file:.+apps-cli-src-main/))
+  expect(lines.filter((line) => /^read .+\.map$/.test(line))).toEqual([])
+}, 60_000)
 
 /** The most memory that was seen meanwhile. */
 async function writeLarge(): Promise<number> {

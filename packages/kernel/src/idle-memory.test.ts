@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { TestClock } from './clock.ts'
-import { releaseMemoryWhenIdle } from './idle-memory.ts'
+import { heapSize, releaseMemoryWhenIdle } from './idle-memory.ts'
 
 const IDLE = 1
 const BUSY = 400
@@ -101,6 +101,18 @@ describe('releaseMemoryWhenIdle', () => {
     heap.used = 64 * MIB
     await seconds(IDLE)
     expect(collections()).toBe(1)
+  })
+
+  it('counts the garbage of the nursery as pages, not as memory in use', () => {
+    const space = (space_name: string, physical: number, used: number) => ({
+      space_name,
+      ...{ space_size: physical * MIB, physical_space_size: physical * MIB, space_used_size: used * MIB, space_available_size: 0 },
+    })
+    const spaces = [
+      ...[space('new_space', 48, 31), space('new_large_object_space', 3, 2), space('old_space', 30, 29)],
+      ...[space('code_space', 4, 3), space('trusted_space', 5, 4), space('large_object_space', 2, 2)],
+    ]
+    expect(heapSize(spaces)).toEqual({ size: 92 * MIB, used: 38 * MIB })
   })
 
   it('lets a small heap keep its compiled code until a minute is quiet, but for the start', async () => {

@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks'
-import { getHeapStatistics, setFlagsFromString } from 'node:v8'
+import { getHeapSpaceStatistics, type HeapSpaceInfo, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { type Clock, systemClock, type Timer } from './clock.ts'
 
@@ -15,9 +15,11 @@ export interface IdleMemoryOptions {
   readonly onError?: (error: unknown) => void
 }
 
-/** In bytes: all pages, and what lies on them. */
+/** In bytes. */
 export interface HeapSize {
+  /** All pages. */
   readonly size: number
+  /** On the pages of what has lived for a while: the time that a collection takes. The nursery is mostly garbage, which takes none. */
   readonly used: number
 }
 
@@ -94,9 +96,12 @@ function looksAfter(quietMs: number, looks: number): number {
   return quietMs < SOON_MS ? Math.min(2 * looks, MOST_QUIET_LOOKS) : QUIET_LOOKS
 }
 
-function heapSize(): HeapSize {
-  const { total_physical_size: size, used_heap_size: used } = getHeapStatistics()
-  return { size, used }
+export function heapSize(spaces: readonly HeapSpaceInfo[] = getHeapSpaceStatistics()): HeapSize {
+  const old = spaces.filter(({ space_name: name }) => !name.startsWith('new_'))
+  return {
+    size: spaces.reduce((sum, { physical_space_size }) => sum + physical_space_size, 0),
+    used: old.reduce((sum, { space_used_size }) => sum + space_used_size, 0),
+  }
 }
 
 function eventLoopBusyMs(): () => number {

@@ -27,7 +27,7 @@ export async function runHost({ main, input, write }: HostOptions): Promise<void
   function start(message: Extract<ToHost, { start: number }>): void {
     const program = new HostedProgram({ start: message, write, onExit: () => programs.delete(message.start) })
     programs.set(message.start, program)
-    runInScope(program, () => void main(program).catch((error: unknown) => program.crash(error)))
+    runInScope(program, () => void main(program).catch((error: unknown) => fail(program, error)))
   }
 
   /** In its scope: what ends it is its work too. */
@@ -41,6 +41,12 @@ export async function runHost({ main, input, write }: HostOptions): Promise<void
     if (message !== undefined) handle(message)
   }
   process.off('uncaughtException', onUncaught)
+}
+
+/** Watchers of uncaught errors see it first: bundles name the lines of the sources in its trace. */
+function fail(program: HostedProgram, error: unknown): void {
+  process.emit('uncaughtExceptionMonitor', error as Error, 'unhandledRejection')
+  program.crash(error)
 }
 
 /**
