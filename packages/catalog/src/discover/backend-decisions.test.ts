@@ -314,6 +314,19 @@ const BACKENDS: readonly Row[] = [
     [],
   ],
   [
+    'sixteen rules of sixty-four matches each: the first match of the first rule with the resource',
+    (w) => {
+      const matches = (rule: number) => Array.from({ length: 64 }, (_, i) => ({ path: { type: 'PathPrefix', value: `/r${rule}/p${i}` } }))
+      ruleOf(w).matches = matches(0)
+      for (let i = 1; i < 16; i += 1) {
+        const [rule] = httpRoute('x', 'mcp-github-mcp-proxy', '/').spec.rules
+        routeOf(w).spec.rules.push({ ...rule, matches: matches(i) })
+      }
+    },
+    at('https://mcp.company.com/r0/p0'),
+    [],
+  ],
+  [
     'a resource by two routes [001-055]',
     (w) => w.routes.push(httpRoute('r0', 'mcp-github-mcp-proxy', '/first')),
     at('https://mcp.company.com/first', 'https://mcp.company.com/github'),
