@@ -11,7 +11,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { parse, stringify } from 'yaml'
 import { problemLine } from '../../apps/registry/src/config/config-problem.ts'
 import { readConfig } from '../../apps/registry/src/config/read-config.ts'
-import { put, startClusterRegistry, tokenKubeconfig } from '../../apps/registry/src/kubernetes/testing/cluster-world.ts'
+import { ask, put, startClusterRegistry, tokenKubeconfig } from '../../apps/registry/src/kubernetes/testing/cluster-world.ts'
 import { HELM_LIMIT_MS, objectsIn, path } from './charts.ts'
 import { dryRun, kubectl } from './kubectl.ts'
 
@@ -192,6 +192,8 @@ describeHelm('chart toolhive-registry', () => {
       const config = parse(configOf(rendered))
       const kubeconfig = await tokenKubeconfig(sharedCluster(), client, { namespace, account: 'toolhive-registry-api', folder })
       config.sources[0].kubernetes.kubeconfig = { path: kubeconfig }
+      // At its end it waits two of these for another replica.
+      config.sources[0].kubernetes.leaderElection.retryPeriod = '200ms'
       await put(client, {
         kind: 'MCPServer',
         metadata: {
@@ -207,7 +209,7 @@ describeHelm('chart toolhive-registry', () => {
       await using running = await startClusterRegistry(stringify(config))
       const servers = await running.untilServers((found) => Object.keys(found).length === 1)
       expect(Object.keys(servers)).toEqual([`dev.stacklok.toolhive/${namespace}.listed`])
-      expect(await (await fetch(`${running.registry.internalUrl}/health`)).json()).toEqual({ status: 'healthy', leader: true })
+      expect(await (await ask(`${running.registry.internalUrl}/health`)).json()).toEqual({ status: 'healthy', leader: true })
     }, 120_000)
   }
 })

@@ -21,7 +21,7 @@ import { adminClient, installCrds } from '@thv/resources/testing/install-crds'
 import { type FaultyProxy, startFaultyProxy } from '@thv/testkit/cluster/faults/faulty-proxy'
 import { itNeeds } from '@thv/testkit/cluster/process/needs'
 import { describeCluster, ensureNamespace } from '@thv/testkit/cluster/test-cluster'
-import { gatewayApiDefinitions, gatewayApiProblem, installGatewayApi } from '@thv/testkit/gateway-api/gateway-api'
+import { exportedGatewayKinds, gatewayApiProblem, installGatewayApi } from '@thv/testkit/gateway-api/gateway-api'
 import { startTestServer, type TestServer } from '@thv/testkit/test-server'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eventually, startOperator } from '../../apps/operator/src/testing/operator-harness.ts'
@@ -64,7 +64,7 @@ describeCluster('an export under faults', () => {
     server = await startTestServer({ uncachedResources: ['mcpservers.toolhive.stacklok.dev'] })
     truth = adminClient(server)
     await installCrds(truth)
-    if (hasGatewayApi) await installGatewayApi(truth)
+    if (hasGatewayApi) await installGatewayApi(truth, exportedGatewayKinds)
     await ensureNamespace(NAMESPACE, server)
     proxy = await startFaultyProxy(server.url)
   }, 180_000)
@@ -92,13 +92,15 @@ describeCluster('an export under faults', () => {
     await putRoute()
   }
 
+  const gateway = (address?: string): Manifest => ({
+    kind: 'Gateway',
+    metadata: { name: 'edge', namespace: NAMESPACE },
+    spec: { gatewayClassName: 'x', listeners: [{ name: 'http', port: 80, protocol: 'HTTP' }] },
+    status: { addresses: address === undefined ? [] : [{ type: 'Hostname', value: address }] },
+  })
+
   async function putRoute(): Promise<void> {
-    await put(truth, {
-      kind: 'Gateway',
-      metadata: { name: 'edge', namespace: NAMESPACE },
-      spec: { gatewayClassName: 'x', listeners: [{ name: 'http', port: 80, protocol: 'HTTP' }] },
-      status: { addresses: [{ type: 'Hostname', value: 'edge.example' }] },
-    })
+    await put(truth, gateway('edge.example'))
     const route: Manifest = {
       kind: 'HTTPRoute',
       metadata: { name: 'r', namespace: NAMESPACE, annotations: { [annotation('registry-export')]: 'true' } },
@@ -204,12 +206,28 @@ describeCluster('an export under faults', () => {
     ...(hasGatewayApi
       ? ([
           [
+            'a Gateway loses its address, is deleted, and comes back with another',
+            async (more: (changes: number) => Promise<void>) => {
+              await put(truth, gateway())
+              await more(10)
+              await truth.delete(typeOf(gateway()), { namespace: NAMESPACE, name: 'edge' })
+              await more(10)
+              await put(truth, gateway('other.example'))
+            },
+          ],
+          [
             'the Gateway API is removed and installed again',
             async (more: (changes: number) => Promise<void>) => {
-              for (const { metadata } of await gatewayApiDefinitions('v1.6.3'))
-                await truth.delete(customResourceDefinitions, { name: metadata.name })
+              const keys = exportedGatewayKinds.map((plural) => ({ name: `${plural}.gateway.networking.k8s.io` }))
+              await Promise.all(keys.map((key) => truth.delete(customResourceDefinitions, key)))
               await more(20)
-              await installGatewayApi(truth)
+              for (const key of keys)
+                await eventually(
+                  `${key.name} is gone`,
+                  async () => (await truth.tryGet(customResourceDefinitions, key)) === undefined,
+                  PATIENCE_MS,
+                )
+              await installGatewayApi(truth, exportedGatewayKinds)
               await eventually(
                 'the route is there again',
                 async () => {

@@ -12,6 +12,8 @@ import { exportedFiles, startRegistryPod } from './export-world.ts'
 
 /* The outcome of an export: in the status of the MCPRegistry and of the resource, in Events on routes, and in the ConfigMap of mode operator. */
 
+/** Short, for each step of these tests waits for one. */
+const DEBOUNCE_MS = 100
 const annotation = (name: string) => `toolhive.stacklok.dev/${name}`
 const described = (url: string, description = 'A server') => ({
   [annotation('registry-url')]: url,
@@ -31,7 +33,7 @@ describeCluster('the export of an MCPRegistry', () => {
       await installGatewayApi(client)
       await client.close()
     }
-    operator = await startOperator()
+    operator = await startOperator({ exportDebounceMs: DEBOUNCE_MS })
     ;({ admin, namespace } = operator)
   }, 180_000)
   afterAll(async () => await operator?.stop())

@@ -5,7 +5,7 @@ import { configMaps, type KubeClient } from '@thv/kube'
 import { manifestsIn } from '@thv/resources/testing/fixtures'
 import type { ClusterAccess } from '@thv/testkit/cluster/cluster-access'
 import { eventually } from '../../apps/operator/src/testing/operator-harness.ts'
-import type { Manifest, ServedDocument } from '../../apps/registry/src/kubernetes/testing/cluster-world.ts'
+import { ask, type Manifest, type ServedDocument } from '../../apps/registry/src/kubernetes/testing/cluster-world.ts'
 import { startProgramInPod } from '../e2e/pod/pod-process.ts'
 
 /*
@@ -55,7 +55,7 @@ export async function startRegistryPod(
   const url = String((await eventually('the registry listens', async () => listening() ?? fail(pod.output), 60_000))['address'])
 
   async function servers(): Promise<Record<string, ServedDocument>> {
-    const answer = await fetch(`${url}/registry/${name}/v0.1/servers?limit=100&version=latest`)
+    const answer = await ask(`${url}/registry/${name}/v0.1/servers?limit=100&version=latest`)
     const { servers: list = [] } = (await answer.json()) as { servers?: { server: ServedDocument }[] }
     return Object.fromEntries(list.map(({ server }) => [server.name, server]))
   }

@@ -23,7 +23,7 @@ describeCluster('an MCPRegistry that exports the cluster', () => {
     closed = await testNamespace('export-closed')
     const own = await testNamespace('export')
     const env = { WATCH_NAMESPACE: `${own},${other},${closed}`, TOOLHIVE_REGISTRY_EXPORT_NAMESPACES: other }
-    operator = await startOperator({ namespace: own, env })
+    operator = await startOperator({ namespace: own, env, exportDebounceMs: 100 })
     ;({ admin, namespace } = operator)
   })
   afterAll(async () => await operator?.stop())

@@ -1,4 +1,4 @@
-import { configMaps, events, type KubeClient } from '@thv/kube'
+import { configMaps, events, type KubeClient, roleBindings } from '@thv/kube'
 import { type MCPRegistry, mcpRegistryType } from '@thv/resources/kinds/mcp-registry/schema'
 import { adminClient } from '@thv/resources/testing/install-crds'
 import { describeCluster, ensureNamespace, sharedCluster } from '@thv/testkit/cluster/test-cluster'
@@ -20,6 +20,12 @@ import { exportedFiles, type RegistryPod, seed, startRegistryPod } from './expor
 const SERVERS = 'mcp-servers'
 const GATEWAYS = 'gateway-system'
 const PRODUCTION = 'production'
+/** The namespace of the Gateways may be read by registries of others. */
+const OPERATOR = {
+  namespace: SERVERS,
+  env: { WATCH_NAMESPACE: [SERVERS, GATEWAYS, PRODUCTION].join(','), TOOLHIVE_REGISTRY_EXPORT_NAMESPACES: GATEWAYS },
+  exportDebounceMs: 100,
+}
 
 /** As the documents print them. */
 const ANALYTICS = {
@@ -35,6 +41,8 @@ const GITHUB = {
   remotes: [{ type: 'sse', url: 'https://mcp.company.com/github' }],
 }
 
+const ROUTED = { type: 'streamable-http', url: 'https://mcp.example.com/servers/my-mcp-server' }
+
 describeCluster('examples of the design documents', () => {
   let operator: OperatorUnderTest
   let admin: KubeClient
@@ -48,7 +56,7 @@ describeCluster('examples of the design documents', () => {
       await installGatewayApi(client)
       await client.close()
     }
-    operator = await startOperator({ namespace: SERVERS, env: { WATCH_NAMESPACE: [SERVERS, GATEWAYS, PRODUCTION].join(',') } })
+    operator = await startOperator(OPERATOR)
     ;({ admin } = operator)
   }, 180_000)
   afterAll(async () => {
@@ -70,8 +78,9 @@ describeCluster('examples of the design documents', () => {
       force: true,
     })
   const company = { namespace: SERVERS, name: 'company' }
-  const exported = async () => {
-    const { 'registry.json': text = '{}' } = await exportedFiles(admin, company)
+  const production = { namespace: PRODUCTION, name: 'company' }
+  const exported = async (of = company) => {
+    const { 'registry.json': text = '{}' } = await exportedFiles(admin, of)
     return (JSON.parse(text).data?.servers ?? []) as ServedDocument[]
   }
   const one = (file: string): Manifest => {
@@ -119,13 +128,14 @@ describeCluster('examples of the design documents', () => {
   test('001: the annotated server is listed at its URL with its description [001-031] [001-032]', async () => {
     await make(one('001-mcpserver-annotated.yaml'))
     await registry(PRODUCTION, { registries: [{ name: 'published', managed: {} }], export: {} })
-    await using pod = await startRegistryPod(sharedCluster(), admin, { namespace: PRODUCTION, name: 'company' })
+    await using pod = await startRegistryPod(sharedCluster(), admin, production)
     const name = 'dev.stacklok.toolhive/production.my-mcp-server'
     const servers = await pod.untilServers('the annotated server', (found) => name in found)
-    expect(servers[name]).toMatchObject({
-      description: 'Production MCP server for code analysis',
-      remotes: [{ type: 'streamable-http', url: 'https://mcp.example.com/servers/my-mcp-server' }],
-    })
+    const printed = { description: 'Production MCP server for code analysis', remotes: [ROUTED] }
+    expect(servers[name]).toMatchObject(printed)
+    await registry(PRODUCTION, { registries: [{ name: 'published', managed: {} }], export: { mode: 'operator' } })
+    const entry = await eventually('the entry by the operator', async () => (await exported(production)).find((each) => each.name === name))
+    expect(entry).toMatchObject(printed)
   }, 120_000)
 
   describe.skipIf(gatewayApiProblem() !== undefined)('with the Gateway API', () => {
@@ -192,6 +202,60 @@ describeCluster('examples of the design documents', () => {
 
       await make(grant)
       await eventually('the entry again', find)
+
+      // The server of the other mode, with the same rule for Gateways of other namespaces.
+      const spec: MCPRegistry['spec'] = {
+        registries: [{ name: 'published', managed: {} }],
+        export: { namespaces: [SERVERS, GATEWAYS], crossNamespaceGateway: 'referenceGrant' },
+      }
+      await admin.apply(mcpRegistryType, { metadata: { namespace: SERVERS, name: 'reader' }, spec } as MCPRegistry, {
+        fieldManager: 'test',
+        force: true,
+      })
+      const binding = { namespace: GATEWAYS, name: `${SERVERS}.reader.registry-export` }
+      await eventually('the rights to read Gateways', () => admin.tryGet(roleBindings, binding))
+      {
+        await using reader = await startRegistryPod(sharedCluster(), admin, { namespace: SERVERS, name: 'reader' })
+        const servers = await reader.untilServers('the routed server', (found) => name in found)
+        expect(servers[name]).toMatchObject({ description, remotes: GITHUB.remotes })
+        await admin.delete(typeOf(grant), { namespace: GATEWAYS, name: grant.metadata.name })
+        await reader.untilServers('no routed server', (found) => !(name in found))
+      }
+      await admin.delete(mcpRegistryType, { namespace: SERVERS, name: 'reader' })
+      await make(grant)
+      await eventually('the entry of the operator', find)
+    }, 120_000)
+
+    test('001: the routed server is listed at the URL of its Gateway, in both modes', async () => {
+      const printed = one('001-mcpserver-routed.yaml')
+      const owner = await make(printed)
+      await make(proxyServiceOf(owner, 'MCPServer', 'my-mcp-server'))
+      await make(one('gateway/001-gateway.yaml'))
+      const route = one('gateway/001-httproute.yaml')
+      await make({ ...route, status: acceptedBy(route) })
+      const registries: MCPRegistry['spec']['registries'] = [{ name: 'published', managed: {} }]
+      const namespaces = [PRODUCTION, GATEWAYS]
+      await registry(PRODUCTION, { registries, export: { namespaces } })
+      const name = 'dev.stacklok.toolhive/production.my-mcp-server'
+      await eventually('the configuration of mode server', async () => {
+        const config = await admin.get(configMaps, { namespace: PRODUCTION, name: 'company-registry-server-config' })
+        return config.data?.['config.yaml']?.includes('crossNamespaceGateway')
+      })
+      const binding = { namespace: GATEWAYS, name: `${PRODUCTION}.company.registry-export` }
+      await eventually('the rights to read Gateways', () => admin.tryGet(roleBindings, binding))
+      {
+        await using pod = await startRegistryPod(sharedCluster(), admin, production)
+        const servers = await pod.untilServers('the routed server', (found) => found[name]?.remotes !== undefined)
+        expect(servers[name]).toMatchObject({ description: 'MCP server production/my-mcp-server', remotes: [ROUTED] })
+      }
+      // The operator asks for a description, and by default for a grant, of which document 001 has none.
+      const annotations = { 'toolhive.stacklok.dev/registry-description': 'A routed server' }
+      await make({ ...printed, metadata: { ...printed.metadata, annotations } })
+      await registry(PRODUCTION, { registries, export: { mode: 'operator', namespaces, crossNamespaceGateway: 'accepted' } })
+      const entry = await eventually('the entry by the operator', async () => {
+        return (await exported(production)).find((each) => each.name === name && each.description === 'A routed server')
+      })
+      expect(entry.remotes).toEqual([ROUTED])
     }, 120_000)
 
     test('000: a route that is deleted while no operator runs leaves no entry behind [000-125]', async () => {
@@ -203,7 +267,7 @@ describeCluster('examples of the design documents', () => {
       const route = one('gateway/000-httproute.yaml')
       await client.delete(typeOf(route), { namespace: SERVERS, name: route.metadata.name })
       await client.close()
-      operator = await startOperator({ namespace: SERVERS, env: { WATCH_NAMESPACE: [SERVERS, GATEWAYS, PRODUCTION].join(',') } })
+      operator = await startOperator(OPERATOR)
       ;({ admin } = operator)
       await eventually('no entry', async () => !(await entries()).includes(name))
     }, 120_000)

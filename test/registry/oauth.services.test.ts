@@ -78,7 +78,7 @@ test('tokens, roles and claims from end to end; keys rotate and the configuratio
 
   let current = tokens.reader
   const paths = ['/registry/all/v0.1/servers', '/registry/all/v0.1/servers/io.example%2Fshared/versions/latest', '/v1/me']
-  const traffic = startTraffic(server.url, paths, () => ({ authorization: `Bearer ${current}` }))
+  const traffic = startTraffic(server.url, paths, { headers: () => ({ authorization: `Bearer ${current}` }) })
 
   idp.rotateKeys({ keepOld: true })
   tokens = await takeTokens()

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TestDatabase } from '@thv/testkit/postgres/test-database'
-import { onTestFinished } from 'vitest'
+import { onTestFinished, type TestContext } from 'vitest'
 import { processStarter, type ServingProcess } from '../../apps/registry/src/testing/registry-process.ts'
 
 /* Registry servers as people run them: real processes, real stores, configuration files. */
@@ -59,11 +59,12 @@ export interface ServerDocument {
   readonly [member: string]: unknown
 }
 
-/** Everything in it goes with the test. */
-export function registryWorld(): RegistryWorld {
+/** Everything in it goes with the test. A test that runs beside others gives its context. */
+export function registryWorld(context?: Pick<TestContext, 'onTestFinished'>): RegistryWorld {
+  const atEnd = context?.onTestFinished ?? onTestFinished
   const folder = mkdtempSync(join(tmpdir(), 'thv-registry-world-'))
   const processes = processStarter(folder)
-  onTestFinished(() => {
+  atEnd(() => {
     processes[Symbol.dispose]()
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
   })
@@ -79,7 +80,7 @@ export function registryWorld(): RegistryWorld {
     },
     async serve(config, { env = {}, folder: place = folder } = {}) {
       const starter = place === folder ? processes : processStarter(place)
-      if (starter !== processes) onTestFinished(() => starter[Symbol.dispose]())
+      if (starter !== processes) atEnd(() => starter[Symbol.dispose]())
       return serverOf(await starter.serve(['--config', config, '--data-dir', join(folder, 'data')], env))
     },
   }
@@ -111,7 +112,7 @@ function serverOf(run: ServingProcess): Server {
       return json.syncStatus
     },
     async ready() {
-      await eventually('it is ready', async () => (await fetch(`${run.internalUrl}/readiness`)).ok)
+      await eventually('it is ready', async () => (await fetch(`${run.internalUrl}/readiness`, { headers: { connection: 'close' } })).ok)
     },
     async kill() {
       run.child.kill('SIGKILL')

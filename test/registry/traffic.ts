@@ -10,11 +10,18 @@ export interface Traffic {
   stop(): Promise<readonly string[]>
 }
 
+export interface TrafficOptions {
+  readonly headers?: () => Record<string, string>
+  /** Of a client after each answer. */
+  readonly pauseMs?: number
+}
+
 const CLIENTS = 3
 const PAUSE_MS = 4
 
 /** Each client goes through the paths, and one follows the cursors of the list. */
-export function startTraffic(base: string, paths: readonly string[], headers: () => Record<string, string> = () => ({})): Traffic {
+export function startTraffic(base: string, paths: readonly string[], options: TrafficOptions = {}): Traffic {
+  const { headers = () => ({}), pauseMs = PAUSE_MS } = options
   const stopped = new AbortController()
   const failures: string[] = []
   let answered = 0
@@ -37,14 +44,14 @@ export function startTraffic(base: string, paths: readonly string[], headers: ()
     while (!stopped.signal.aborted) {
       const text = await ask(`${list}?limit=50${cursor && `&cursor=${encodeURIComponent(cursor)}`}`)
       cursor = text === undefined ? '' : (JSON.parse(text).metadata?.nextCursor ?? '')
-      await sleep(PAUSE_MS)
+      await sleep(pauseMs)
     }
   }
 
   async function repeat(offset: number): Promise<void> {
     for (let i = offset; !stopped.signal.aborted; i++) {
       await ask(paths[i % paths.length] ?? '')
-      await sleep(PAUSE_MS)
+      await sleep(pauseMs)
     }
   }
 

@@ -14,6 +14,8 @@ export interface Env {
   readonly settings: OperatorSettings
   readonly clock: Clock
   readonly log: Logger
+  /** For tests: without a change for so long, the exports of registries are computed again. */
+  readonly exportDebounceMs?: number
 }
 
 export interface EventSink {

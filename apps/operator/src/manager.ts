@@ -25,6 +25,8 @@ export interface ManagerOptions {
   readonly clock?: Clock
   /** Called after each reconcile, with the object's key. */
   readonly onReconcile?: (controller: string, report: ReconcileReport) => void
+  /** For tests; see `Env`. */
+  readonly exportDebounceMs?: number
 }
 
 export interface Manager {
@@ -43,7 +45,8 @@ const DRAIN_MS = 5_000
 /** The drain, what its aborted reconciles take to notice, and the release of the lease. */
 const WORK_END_MS = 15_000
 
-export function createManager({ client, settings, metrics, log, clock = systemClock, onReconcile }: ManagerOptions): Manager {
+export function createManager(options: ManagerOptions): Manager {
+  const { client, settings, metrics, log, clock = systemClock, onReconcile, exportDebounceMs } = options
   const caches = createOperatorCaches({
     client,
     specs: CONTROLLERS.map(({ cache }) => cache),
@@ -94,7 +97,12 @@ export function createManager({ client, settings, metrics, log, clock = systemCl
         onError: (error) => log.warn('an event could not be recorded', { error: errorMessage(error) }),
       })
       lifecycle.onShutdown('events', (signal) => recorder.flush(signal), { timeoutMs: 3_000 })
-      const env: Env = { client, caches, children: createChildApplier(client), events: eventSink(recorder), settings, clock, log }
+      const env: Env = {
+        ...{ client, caches, settings, clock, log },
+        children: createChildApplier(client),
+        events: eventSink(recorder),
+        ...(exportDebounceMs !== undefined && { exportDebounceMs }),
+      }
       const ended = Promise.withResolvers<void>()
       // Before all others: work under way and the release of the lease still need the client and the caches.
       lifecycle.onShutdown('work', () => ended.promise, { timeoutMs: WORK_END_MS })

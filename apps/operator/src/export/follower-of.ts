@@ -58,7 +58,7 @@ export function followerOf(env: Env): ExportFollower | undefined {
   const own = sharedOf(env.caches)
   if (own.follower !== undefined || own.listeners.size === 0) return own.follower
   if (![...own.listeners.values()].some(({ size }) => size > 0)) return undefined
-  const { caches, client, clock, log, settings, events } = env
+  const { caches, client, clock, log, settings, events, exportDebounceMs: debounceMs } = env
   own.follower = new ExportFollower({
     client,
     clock,
@@ -66,6 +66,7 @@ export function followerOf(env: Env): ExportFollower | undefined {
     settings,
     events,
     random: Math.random,
+    ...(debounceMs !== undefined && { debounceMs }),
     caches: {
       registries: cacheOf(caches, 'MCPRegistry'),
       services: caches.of(serviceCache) as unknown as KindCache,

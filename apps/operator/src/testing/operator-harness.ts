@@ -56,6 +56,8 @@ export interface HarnessOptions {
   readonly beforeCall?: BeforeCall
   /** Of an account that may not list everything: returns before the caches are filled. */
   readonly waitsForCaches?: boolean
+  /** The default, a second, is longer than most changes take. */
+  readonly exportDebounceMs?: number
 }
 
 const FLAGS: OperatorFlags = {
@@ -96,6 +98,7 @@ export async function startOperator(options: HarnessOptions = {}): Promise<Opera
     metrics: createMetrics(),
     log,
     onReconcile,
+    ...(options.exportDebounceMs !== undefined && { exportDebounceMs: options.exportDebounceMs }),
   })
   const lifecycle: Lifecycle = createLifecycle()
   const running = manager.run(lifecycle)

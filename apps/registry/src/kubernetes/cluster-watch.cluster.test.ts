@@ -2,13 +2,13 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { KubeClient } from '@thv/kube'
-import { leases } from '@thv/kube'
+import { leases, namespaces } from '@thv/kube'
 import { adminClient, installCrds } from '@thv/resources/testing/install-crds'
 import { describeCluster, sharedCluster, testNamespace } from '@thv/testkit/cluster/test-cluster'
 import { gatewayApiProblem, installGatewayApi } from '@thv/testkit/gateway-api/gateway-api'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { until } from '../testing/until.ts'
-import { acceptedBy, type Manifest, proxyServiceOf, put, startClusterRegistry, typeOf } from './testing/cluster-world.ts'
+import { acceptedBy, ask, type Manifest, proxyServiceOf, put, startClusterRegistry, typeOf } from './testing/cluster-world.ts'
 
 const annotation = (name: string) => `toolhive.stacklok.dev/${name}`
 const exported = (url: string) => ({ [annotation('registry-export')]: 'true', [annotation('registry-url')]: url })
@@ -55,7 +55,7 @@ describeCluster('the kubernetes source, watching', () => {
   it('is not ready before the first lists [001-091]', async () => {
     await put(client, server('early', exported('https://early.example/')))
     await using running = await startClusterRegistry(config())
-    const ready = async () => (await fetch(`${running.registry.internalUrl}/readiness`)).status
+    const ready = async () => (await ask(`${running.registry.internalUrl}/readiness`)).status
     // As soon as it says ready, the entries are there.
     await until(async () => (await ready()) === 200)
     expect(Object.keys(await running.servers())).toContain(name('early'))
@@ -106,6 +106,10 @@ describeCluster('the kubernetes source, watching', () => {
       await url('http://two.example/b')
       await put(client, route('/b', {}))
       await url(undefined)
+      await put(client, route('/b', opted))
+      await url('http://two.example/b')
+      await client.delete(namespaces, { name: gatewayNamespace })
+      await url(undefined)
     }, 180_000)
 
     it('follows the Gateways of at most 64 namespaces, however many its routes name, and says so', async () => {
@@ -130,10 +134,10 @@ describeCluster('the kubernetes source, watching', () => {
 
   it('reads the cluster only while it holds the Lease, and hands it over at a stop [001-093] [001-095] [001-096] [001-103] [001-105] [001-107]', async () => {
     await put(client, server('led', exported('https://led.example/')))
-    const election = `      leaderElection: {enabled: true, namespace: ${namespace}, leaseDuration: 15s, renewDeadline: 10s, retryPeriod: 500ms}\n`
+    const election = `      leaderElection: {enabled: true, namespace: ${namespace}, leaseDuration: 15s, renewDeadline: 10s, retryPeriod: 200ms}\n`
     const holder = async () =>
       (await client.tryGet(leases, { namespace, name: 'toolhive-registry-kubernetes-source' }))?.spec?.holderIdentity ?? ''
-    const leaderOf = async (url: string | undefined) => ((await (await fetch(`${url}/health`)).json()) as { leader?: boolean }).leader
+    const leaderOf = async (url: string | undefined) => ((await (await ask(`${url}/health`)).json()) as { leader?: boolean }).leader
     const first = await startClusterRegistry(config(election))
     try {
       await first.untilServers((found) => found[name('led')] !== undefined)
@@ -144,7 +148,7 @@ describeCluster('the kubernetes source, watching', () => {
       await using second = await startClusterRegistry(config(election))
       await until(async () => (await leaderOf(second.registry.internalUrl)) === false)
       // It has a store of its own, so it does not see what the leader writes.
-      const readiness = await fetch(`${second.registry.internalUrl}/readiness`)
+      const readiness = await ask(`${second.registry.internalUrl}/readiness`)
       expect(readiness.status).toBe(503)
       expect(await readiness.json()).toMatchObject({ leader: false })
       expect(await second.servers()).toEqual({})
@@ -153,7 +157,7 @@ describeCluster('the kubernetes source, watching', () => {
       await second.untilServers((found) => found[name('led')] !== undefined)
       expect(await holder()).not.toBe(leader)
       expect(await leaderOf(second.registry.internalUrl)).toBe(true)
-      const metrics = await (await fetch(`${second.registry.internalUrl}/metrics`)).text()
+      const metrics = await (await ask(`${second.registry.internalUrl}/metrics`)).text()
       expect(metrics).toMatch(/^thv_registry_leader 1$/m)
       expect(metrics).toMatch(/^thv_registry_leader_transitions_total 1$/m)
     } finally {

@@ -23,27 +23,44 @@ export function gatewayApiProblem(): string | undefined {
   return isCi(process.env) ? undefined : goProblem()
 }
 
+/** The kinds that an export reads: a server of one test needs no others. */
+export const exportedGatewayKinds = ['gateways', 'httproutes', 'referencegrants'] as const
+
 /** The definitions of the standard channel as the project publishes them: downloaded once per machine as a Go module, with its checksum. */
-export async function gatewayApiDefinitions(release: GatewayApiRelease): Promise<readonly CustomResourceDefinition[]> {
+export async function gatewayApiDefinitions(
+  release: GatewayApiRelease,
+  plurals?: readonly string[],
+): Promise<readonly CustomResourceDefinition[]> {
   const folder = join(await moduleFolder(release), 'config', 'crd', 'standard')
-  const files = (await readdir(folder)).filter((name) => name.endsWith('.yaml')).sort()
+  const isWanted = (name: string) => plurals?.some((plural) => name.endsWith(`_${plural}.yaml`)) ?? name.endsWith('.yaml')
+  const files = (await readdir(folder)).filter(isWanted).sort()
   const texts = await Promise.all(files.map((file) => readFile(join(folder, file), 'utf8')))
   const documents = texts.flatMap((text) => parseAllDocuments(text).map((document) => document.toJS() as { kind?: string } | null))
   return documents.filter((document) => document?.kind === 'CustomResourceDefinition') as unknown as CustomResourceDefinition[]
 }
 
-/** Installs the newer release and waits until its kinds are served. Safe to call from every test file. */
-export async function installGatewayApi(client: KubeClient): Promise<void> {
-  const definitions = await gatewayApiDefinitions('v1.6.3')
-  for (const definition of definitions)
-    await client.apply(customResourceDefinitions, definition, { fieldManager: 'test', force: true, timeoutMs: READY_WITHIN_MS })
+const INSTALLED: GatewayApiRelease = 'v1.6.3'
+/** The last of the release, in the order in which they are installed. */
+const LAST = 'udproutes'
+
+/** Installs the newer release, or these of its kinds, and waits until they are served. Safe to call from every test file. */
+export async function installGatewayApi(client: KubeClient, plurals?: readonly string[]): Promise<void> {
+  if (plurals !== undefined || !(await isInstalled(client)))
+    for (const definition of await gatewayApiDefinitions(INSTALLED, plurals))
+      await client.apply(customResourceDefinitions, definition, { fieldManager: 'test', force: true, timeoutMs: READY_WITHIN_MS })
   const deadline = performance.now() + READY_WITHIN_MS
-  for (const plural of ['httproutes', 'gateways', 'referencegrants']) {
+  for (const plural of exportedGatewayKinds) {
     while (!(await isServed(client, plural))) {
       if (performance.now() > deadline) throw new Error(`${plural} are not served`)
       await new Promise((resolve) => setTimeout(resolve, 100))
     }
   }
+}
+
+/** Another file has done it. */
+async function isInstalled(client: KubeClient): Promise<boolean> {
+  const last = await client.tryGet(customResourceDefinitions, { name: `${LAST}.gateway.networking.k8s.io` })
+  return last?.metadata.annotations?.['gateway.networking.k8s.io/bundle-version'] === INSTALLED
 }
 
 async function isServed(client: KubeClient, plural: string): Promise<boolean> {
