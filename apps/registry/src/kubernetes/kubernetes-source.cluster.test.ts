@@ -158,7 +158,7 @@ describeCluster('the kubernetes source, polling', () => {
     expect(uncovered[entry.name]).toEqual(entry)
   })
 
-  it.concurrent.skipIf(!hasGatewayApi)(
+  it.skipIf(!hasGatewayApi).concurrent(
     'follows an annotated route to its resource and its Gateway, and reports what it leaves out [000-002] [000-015] [000-083] [000-094] [000-122] [001-035] [001-037] [001-038] [001-039] [001-042] [001-045] [001-047] [001-050] [001-053]',
     { timeout: 180_000 },
     async ({ expect }) => {
