@@ -59,7 +59,7 @@ export interface BackendStatus {
 }
 
 export interface BackendProblem {
-  readonly reason: 'BackendPortClosed' | 'BackendNotMcp' | 'HandshakeTimedOut' | 'ServerEnded' | 'WorkloadForeign'
+  readonly reason: 'BackendPortClosed' | 'BackendNotMcp' | 'HandshakeTimedOut' | 'ServerEnded' | 'WorkloadForeign' | 'WriteRefused'
   /** One sentence for people. Never holds what the backend said: that may be anything. */
   readonly message: string
 }

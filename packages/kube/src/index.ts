@@ -143,6 +143,7 @@ export {
   type Predicate,
   resourceVersionChanged,
 } from './controller/predicates.ts'
+export { refusedWrite } from './controller/refused-write.ts'
 export { type StatusTarget, type StatusWrite, writeStatus } from './controller/status-writer.ts'
 export { WorkQueue, type WorkQueueOptions } from './controller/work-queue.ts'
 export {

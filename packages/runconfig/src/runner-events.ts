@@ -15,6 +15,8 @@ export const RunnerReason = {
   ServerEnded: 'ServerEnded',
   /** An object that the runner needs belongs to somebody else. */
   WorkloadForeign: 'WorkloadForeign',
+  /** The API server keeps refusing an object that the runner writes. */
+  WriteRefused: 'WriteRefused',
 } as const
 
 export type RunnerReason = (typeof RunnerReason)[keyof typeof RunnerReason]

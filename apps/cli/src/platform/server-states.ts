@@ -30,6 +30,7 @@ const TOLD_BY_RUNNER: ReadonlySet<string> = new Set([
   WorkloadReason.HandshakeTimedOut,
   WorkloadReason.ServerEnded,
   WorkloadReason.WorkloadForeign,
+  WorkloadReason.WriteRefused,
 ])
 
 /** Pure: from the resource and the pods that carry its name. */

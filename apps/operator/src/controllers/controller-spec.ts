@@ -11,6 +11,8 @@ export interface ControllerSpec {
   readonly concurrency: number
   /** The cache of its own kind. */
   readonly cache: CacheSpec
+  /** The condition that is False while the API server refuses a write. Absent: it writes its own object only. */
+  readonly refusedIn?: string
   reconcile(key: ObjectKey, env: Env, context: ReconcileContext): Promise<Outcome>
   /** The events that wake it, each mapped to exactly the objects that it concerns; nothing is listed and filtered. */
   sources(caches: OperatorCaches): readonly Source[]

@@ -22,6 +22,7 @@ import { expiredError, isExpired, isGone, isNotFound, KubeApiError } from './kub
 import { encodePatch } from './patch-body.ts'
 import { apiVersionOf, resourceName } from './paths.ts'
 import {
+  callObject,
   collectionCall,
   deleteBody,
   listQuery,
@@ -174,7 +175,8 @@ export function createKubeClient(connection: Connection, options: KubeClientOpti
       if (opts.subresource !== undefined) return await send(objectCall(type, keyOf(object), { ...parts, opts }))
       const { name, namespace, generateName } = object.metadata
       const call = collectionCall(type, { ...parts, opts: { ...opts, namespace } })
-      return await send({ ...call, target: targetOf(type, { namespace, name: name || `${generateName ?? ''}*` }) })
+      const key = { namespace, name: name || `${generateName ?? ''}*` }
+      return await send({ ...call, target: targetOf(type, key), object: callObject(type, key) })
     },
 
     async update(type, object, opts = {}) {

@@ -5,6 +5,15 @@ import type { KubeStatus } from '../objects/types.ts'
 export interface CallName {
   readonly verb: string
   readonly target: string
+  /** Absent for a collection and for a path. */
+  readonly object?: CallObject | undefined
+}
+
+export interface CallObject {
+  readonly kind: string
+  readonly namespace?: string | undefined
+  readonly name: string
+  readonly subresource?: string | undefined
 }
 
 export interface KubeApiErrorInit {
@@ -25,6 +34,11 @@ export class KubeApiError extends ThvError {
   readonly reason: string
   readonly retryAfterSeconds: number | undefined
   readonly causes: readonly KubeStatusCause[]
+  /** The object that was asked for or written, and what was to be done with it. */
+  readonly object: CallObject | undefined
+  readonly verb: string
+  /** The words of the server alone. They may quote the object. */
+  readonly said: string
 
   constructor(init: KubeApiErrorInit) {
     const reason = init.body?.reason ?? ''
@@ -37,6 +51,9 @@ export class KubeApiError extends ThvError {
     this.reason = reason
     this.retryAfterSeconds = init.retryAfterSeconds ?? init.body?.details?.retryAfterSeconds
     this.causes = init.body?.details?.causes ?? []
+    this.object = init.call.object
+    this.verb = verb
+    this.said = said
   }
 }
 

@@ -10,6 +10,7 @@ import type {
   WatchOptions,
   WriteOptions,
 } from './call-options.ts'
+import type { CallObject } from './kube-api-error.ts'
 import { apiVersionOf, collectionPath, objectPath, type Query, resourceName, vetRawPath, withQuery } from './paths.ts'
 import type { Call } from './transport.ts'
 
@@ -26,7 +27,12 @@ export interface CallParts {
 
 export function objectCall(type: ResourceType, key: ObjectKey, { verb, method, opts, query, body }: CallParts): Call {
   const path = withQuery(objectPath(type, key, opts.subresource), query)
-  return { verb, target: targetOf(type, key, opts.subresource), method, path, body, signal: opts.signal, timeoutMs: opts.timeoutMs }
+  const name = { verb, target: targetOf(type, key, opts.subresource), object: callObject(type, key, opts.subresource) }
+  return { ...name, method, path, body, signal: opts.signal, timeoutMs: opts.timeoutMs }
+}
+
+export function callObject(type: ResourceType, key: { namespace?: string | undefined; name: string }, subresource?: string): CallObject {
+  return { kind: type.kind, namespace: key.namespace, name: key.name, subresource }
 }
 
 export function collectionCall(type: ResourceType, { verb, method, opts, query, body }: CallParts): Call {

@@ -104,6 +104,8 @@ export const WorkloadReason = {
   NameTakenByOtherWorkload: 'NameTakenByOtherWorkload',
   ServiceNameTaken: 'ServiceNameTaken',
   ServiceNameReserved: 'ServiceNameReserved',
+  /** The API server keeps refusing an object that the operator or the runner writes. */
+  WriteRefused: 'WriteRefused',
   VariableSetTwice: 'VariableSetTwice',
   ExceedsBaseline: 'ExceedsBaseline',
 

@@ -9,6 +9,7 @@ export const controller: ControllerSpec = {
   name: 'mcpexternalauthconfig',
   concurrency: 4,
   cache,
+  refusedIn: 'SigningKeysManaged',
   reconcile: reconcileMcpExternalAuthConfig,
   sources(caches) {
     const configs = caches.of(cache)

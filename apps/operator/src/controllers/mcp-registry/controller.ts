@@ -27,6 +27,7 @@ export const controller: ControllerSpec = {
   name: 'mcpregistry',
   concurrency: 4,
   cache,
+  refusedIn: 'Ready',
   reconcile: reconcileMcpRegistry,
   sources(caches) {
     const registries = caches.of(cache)

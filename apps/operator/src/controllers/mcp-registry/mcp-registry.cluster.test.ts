@@ -314,6 +314,29 @@ describeCluster('an MCPRegistry', () => {
     await eventually('one replica', async () => (await operator.admin.get(deployments, key('scaled-api'))).spec?.replicas === 1)
   }, 60_000)
 
+  test('says which object the API server refuses, once for all tries, and heals when it is gone', async () => {
+    await dataMap('frozen-a', { frozen: 'yes' }, { fetch: image('1') })
+    const selector = { matchLabels: { frozen: 'yes' } }
+    await create('frozen', { registries: [{ name: 'teams', configMapSelector: selector }], api: { enabled: false } })
+    const output = 'frozen-teams-aggregated'
+    await served(output, ['fetch'])
+    await registry('frozen', (found) => condition(found, 'Ready')?.status === 'True')
+    await operator.admin.patch(configMaps, key(output), { kind: 'merge', body: { immutable: true } })
+    await dataMap('frozen-b', { frozen: 'yes' }, { time: image('1') })
+    const refused = await registry('frozen', (found) => condition(found, 'Ready')?.reason === 'WriteRefused')
+    expect(refused.status).toMatchObject({ phase: 'Failed', message: condition(refused, 'Ready')?.message })
+    expect(refused.status?.message).toContain(`does not let the operator update ConfigMap ${output}: it is immutable`)
+    expect(refused.status?.message).toContain('Delete it: the operator creates it again.')
+    const tries = () => operator.log.filter((line) => line.includes('a reconcile failed') && line.includes('/frozen"')).length
+    const before = tries()
+    await eventually('it is tried again', async () => tries() >= before + 2)
+    expect((await operator.admin.get(type, key('frozen'))).metadata.resourceVersion).toBe(refused.metadata.resourceVersion)
+    await operator.admin.delete(configMaps, key(output))
+    await served(output, ['fetch', 'time'])
+    const healed = await registry('frozen', (found) => condition(found, 'Ready')?.status === 'True')
+    expect(healed.status).toMatchObject({ phase: 'Ready' })
+  }, 60_000)
+
   test('leaves the ConfigMap of somebody else alone, says so, and an invalid one can be deleted', async () => {
     await operator.admin.create(configMaps, { metadata: key('taken-registry-server-config'), data: { mine: 'yes' } } as ConfigMap)
     await create('taken', { registries: [{ name: 'a', configMapRef: { name: 'core' } }] })

@@ -9,6 +9,7 @@ export const controller: ControllerSpec = {
   name: 'mcpremoteproxy',
   concurrency: 8,
   cache,
+  refusedIn: 'Ready',
   reconcile: reconcileMcpRemoteProxy,
   sources(caches) {
     const proxies = caches.of(cache)

@@ -15,6 +15,7 @@ export const controller: ControllerSpec = {
   name: 'mcpserver',
   concurrency: 16,
   cache,
+  refusedIn: 'Ready',
   reconcile: reconcileMcpServer,
   sources(caches) {
     const servers = caches.of(cache)

@@ -115,9 +115,22 @@ describeCluster('the status of an MCPServer', () => {
       await steps.create('over-quota', http)
       const told = await readyReason('over-quota', 'PodCreationFailed')
       expect(told.message).toContain('exceeded quota')
+      const hard = { pods: '0', 'count/configmaps': '0' }
+      const path = `/api/v1/namespaces/${operator.namespace}/resourcequotas/none`
+      await admin.raw('PATCH', path, { contentType: 'application/merge-patch+json', body: { spec: { hard } } })
+      await eventually('the new limit is known', async () => {
+        const { status } = (await admin.raw('GET', path)).json() as { status?: { hard?: Record<string, string>; used?: object } }
+        return status?.hard?.['count/configmaps'] === '0' && JSON.stringify(status.used).includes('count/configmaps')
+      })
+      await steps.create('no-room', http)
+      const refused = await readyReason('no-room', 'WriteRefused')
+      expect(refused.message).toContain('does not let the operator write ConfigMap no-room-runconfig: exceeded quota: none')
+      expect((await steps.get('no-room')).status?.phase).toBe('Failed')
     } finally {
       await admin.raw('DELETE', `/api/v1/namespaces/${operator.namespace}/resourcequotas/none`)
     }
+    await steps.settled('no-room', 'Pending')
+    expect((await steps.condition('no-room', 'Ready'))?.reason).not.toBe('WriteRefused')
   })
 
   test('tells in events what has gone wrong and what is mended, each once', async () => {

@@ -23,6 +23,7 @@ export const controller: ControllerSpec = {
   name: 'virtualmcpserver',
   concurrency: 4,
   cache,
+  refusedIn: 'Ready',
   reconcile: reconcileVirtualMcpServer,
   sources(caches) {
     const servers = caches.of(cache)

@@ -8,11 +8,14 @@ import {
   isConflict,
   type KubeClient,
   type KubeObject,
+  type ObjectKey,
   type Outcome,
   type Pod,
   pods as podType,
+  type ReconcileContext,
   Reflector,
   type ResourceType,
+  refusedWrite,
   requeueAfter,
   retry,
   type Service,
@@ -73,6 +76,8 @@ export function keepWorkload(options: WorkloadKeeperOptions, signal: AbortSignal
   const podListeners = new Set<() => void>()
   let problem: string | undefined
   let foreign: string | undefined
+  /** A write that was refused at least twice in a row: the first time a cache may have been behind. */
+  let refused: string | undefined
   let superseded = false
   let wasComplete = false
   let known = new Set<string>()
@@ -100,16 +105,18 @@ export function keepWorkload(options: WorkloadKeeperOptions, signal: AbortSignal
   /** None while the StatefulSet is somebody else's: pods that match our labels are not ours then. */
   const pods = () => (foreign === undefined ? podCache.store.list() : [])
 
-  async function reconcile(): Promise<Outcome> {
+  async function reconcile(_: ObjectKey, { attempt }: ReconcileContext): Promise<Outcome> {
     const outcome = await converge().catch((error: unknown) => {
       if (isConflict(error)) return retry('the object has changed meanwhile')
       problem = errorMessage(error)
+      refused = attempt > 1 ? refusedWrite(error, 'the proxy') : undefined
       if (!isRuntimeError(error, 'workload_foreign')) throw error
       if (foreign !== problem) log.warn(problem)
       foreign = problem
       return requeueAfter(BLOCKED_RECHECK_MS)
     })
     if (outcome.kind === 'done') problem = undefined
+    refused = undefined
     if (problem !== foreign) foreign = undefined
     refresh()
     return outcome
@@ -221,6 +228,7 @@ export function keepWorkload(options: WorkloadKeeperOptions, signal: AbortSignal
     },
     get problem(): BackendProblem | undefined {
       if (foreign !== undefined) return { reason: 'WorkloadForeign', message: foreign }
+      if (refused !== undefined) return { reason: 'WriteRefused', message: refused }
       const end = serverEnd(pods(), clock.now())
       return end === undefined ? undefined : { reason: 'ServerEnded', message: endMessage(end.exitCode, config.transport) }
     },

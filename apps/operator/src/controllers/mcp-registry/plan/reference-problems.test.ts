@@ -47,4 +47,14 @@ describe('referenceProblems', () => {
     const loose = { ...spec, authConfig: { mode: 'oauth', oauth: { providers: [optional] } } } as unknown as MCPRegistry['spec']
     expect(problemsOf({}, ['secret'], loose)).toEqual([])
   })
+
+  it.each(['source', 'registries'])('checks the password of a git repository in spec.%s', (shape) => {
+    const git = {
+      repository: 'https://git.example.com/catalog.git',
+      auth: { username: 'robot', passwordSecretRef: { name: 'git', key: 'token' } },
+    }
+    const given = (shape === 'source' ? { source: { git } } : { registries: [{ name: 'catalog', git }] }) as unknown as MCPRegistry['spec']
+    expect(problemsOf(undefined, ['password'], given)).toEqual(['Secret git has no key token'])
+    expect(problemsOf(undefined, ['token'], given)).toEqual([])
+  })
 })

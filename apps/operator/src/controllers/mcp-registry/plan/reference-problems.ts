@@ -29,14 +29,14 @@ function certificateProblems({ authConfig }: CanonicalMCPRegistrySpec, { configM
 function secretProblems(spec: CanonicalMCPRegistrySpec, { secretKeys }: ReferencedObjects): string[] {
   const { oauth, writeTokenSecretRef } = spec.authConfig
   const { databaseConfig: database, pgpassSecretRef } = spec
-  const entries = 'registries' in spec ? spec.registries : []
+  const sources = 'registries' in spec ? spec.registries : 'source' in spec ? [spec.source] : []
   const refs = [
     writeTokenSecretRef,
     pgpassSecretRef,
     database?.dbAppUserPasswordSecretRef,
     database?.dbMigrationUserPasswordSecretRef,
     ...(oauth?.providers ?? []).flatMap(({ clientSecretRef, authTokenRef }) => [clientSecretRef, authTokenRef]),
-    ...entries.map(({ git }) => git?.auth?.passwordSecretRef),
+    ...sources.map(({ git }) => git?.auth?.passwordSecretRef),
   ]
   return refs.flatMap((ref) => {
     const keys = ref && secretKeys(ref.name)

@@ -4,11 +4,12 @@ import { MAX_SHARDS, shardName } from '@thv/catalog/shards/shards'
 import { configMapText } from '@thv/catalog/sources/config-map/config-map-text'
 import { configHash } from '@thv/kernel/config-hash'
 import { errorMessage } from '@thv/kernel/errors'
-import { type ConfigMap, configMaps, formatKey, isControlledBy, keyOf, type ObjectKey, secrets } from '@thv/kube'
+import { type ConfigMap, configMaps, formatKey, isControlledBy, keyOf, type ObjectKey, refusedWrite, secrets } from '@thv/kube'
 import { MCPRegistryCondition, MCPRegistryReason } from '@thv/resources/kinds/mcp-registry/constants'
 import { type MCPRegistry, mcpRegistryType } from '@thv/resources/kinds/mcp-registry/schema'
 import { scrub } from '@thv/telemetry/redact'
 import { configMapCache } from '../../../caches/built-in-caches.ts'
+import { OPERATOR } from '../../../deployment/status/refused-write.ts'
 import type { Env } from '../../../environment.ts'
 import { credentialProblems } from '../config/server-config.ts'
 import { dataMaps } from '../objects/children.ts'
@@ -125,7 +126,7 @@ export function createSyncRunner(env: Env, fetch: typeof fetchInWorker = fetchIn
       outcome = text ?? (await slots.use(key.namespace ?? '', () => fetched(registry, plan, signal)))
       if (outcome.ok && !signal.aborted) outcome = await store({ registry, plan, identity, outcome, signal })
     } catch (error) {
-      outcome = { ok: false, reason: 'StorageFailed', message: errorMessage(error) }
+      outcome = { ok: false, reason: 'StorageFailed', message: refusedWrite(error, OPERATOR) ?? errorMessage(error) }
     }
     if (running.get(id) === job) running.delete(id)
     if (signal.aborted) return
