@@ -81,6 +81,27 @@ describe('several runners in one process', () => {
     expect([exitOf(1), exitOf(2)]).toEqual([undefined, undefined])
   })
 
+  it('of which one ends although a call keeps its shutdown from ending, it leaves no listener behind', async () => {
+    start(4, { name: 'stuck' })
+    const client = new WireClient(await urlOf(4))
+    expect((await client.modernCall('echo', { text: 'x' })).status).toBe(200)
+    const call = client.modernCall('hang').catch(() => 'cut off')
+    await expect.poll(() => metricsOf(4), { timeout: 60_000 }).toMatch(/^toolhive_mcp_requests_in_flight\S* 1$/m)
+    const { port } = new URL(await urlOf(4))
+    const listens = () =>
+      fetch(`http://127.0.0.1:${port}/health`).then(
+        () => true,
+        () => false,
+      )
+    send({ signal: 4, name: 'SIGTERM' })
+    expect([await listens(), exitOf(4)]).toEqual([true, undefined]) // it waits for the call
+    send({ signal: 4, name: 'SIGTERM' })
+    await expect.poll(() => exitOf(4), { timeout: 60_000 }).toBe(143)
+    expect(await listens()).toBe(false)
+    expect(await call).toBe('cut off')
+    expect([exitOf(1), exitOf(2)]).toEqual([undefined, undefined])
+  })
+
   it('of which one is stopped, the other serves on; without input the process ends', async () => {
     send({ signal: 1, name: 'SIGTERM' })
     await expect.poll(() => exitOf(1), { timeout: 60_000 }).toBe(0)

@@ -5,7 +5,12 @@ import { describe, expect, it } from 'vitest'
 import { mountedPath } from './mounted-path.ts'
 import { currentScope, type ProgramScope, programEnv, programPath, runInScope } from './program-scope.ts'
 
-const scope = (name: string): ProgramScope => ({ env: { NAME: name }, cwd: `/pods/${name}`, writeOutput: () => true })
+const scope = (name: string): ProgramScope => ({
+  env: { NAME: name },
+  cwd: `/pods/${name}`,
+  writeOutput: () => true,
+  onEnd: () => ({ [Symbol.dispose]() {} }),
+})
 
 describe('programs that share a process', () => {
   it('see their own variables and folder, also after waits and in timers', async () => {

@@ -10,6 +10,11 @@ export interface ProgramScope {
   readonly cwd: string
   /** Writes to its standard output. False: its reader is slow, and nothing was written. */
   writeOutput(text: string): boolean
+  /**
+   * Calls back when the program ends, at once if it has: what the end of a process would close, such as a listener, must not outlive it even
+   * when its shutdown was cut short. Disposed when there is nothing left to close.
+   */
+  onEnd(close: () => void): Disposable
 }
 
 const scopes = new AsyncLocalStorage<ProgramScope>()

@@ -4,7 +4,9 @@ import { listenHost } from './listen-host.ts'
 
 const POD = '127.9.130.7'
 const hosted = (host: string, port: number) =>
-  runInScope({ env: { THV_BIND_ADDRESS: POD }, cwd: '/', writeOutput: () => true }, () => listenHost({ host, port }))
+  runInScope({ env: { THV_BIND_ADDRESS: POD }, cwd: '/', writeOutput: () => true, onEnd: () => ({ [Symbol.dispose]() {} }) }, () =>
+    listenHost({ host, port }),
+  )
 
 describe('the address of a program that shares its process', () => {
   it.each(['0.0.0.0', '::', '0:0:0:0:0:0:0:0', '', '0', '::ffff:0.0.0.0', '127.0.0.1', 'localhost', 'LOCALHOST.', '::1'])(

@@ -1,5 +1,6 @@
 import { inspect } from 'node:util'
 import { ThvError } from '@thv/kernel/errors'
+import { runInScope } from '@thv/kernel/program-scope'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isHttpError, RequestError } from '../http-errors.ts'
@@ -446,6 +447,26 @@ describe('drain', () => {
     await client.untilClosed()
     expect(signals[0]?.aborted).toBe(true)
     expect(loopback.server.stats).toMatchObject({ inFlight: 0, connections: 0 })
+  })
+
+  it.each(['before', 'during'])('is not waited for when the program of the server ends %s it', async (when) => {
+    const closers = new Set<() => void>()
+    const onEnd = (close: () => void) => {
+      closers.add(close)
+      return { [Symbol.dispose]: () => void closers.delete(close) }
+    }
+    const scope = { env: {}, cwd: '/', writeOutput: () => true, onEnd }
+    const server = createHttpServer({ handler: never, onError: () => {} })
+    const { port } = await runInScope(scope, () => server.listen({ host: '127.0.0.1', port: 0 }))
+    using client = await rawClient(port)
+    client.write(get('/'))
+    await eventually(() => server.stats.inFlight === 1)
+    const drained = when === 'during' ? server.drain() : undefined
+    for (const close of closers) close()
+    await client.untilClosed()
+    await (drained ?? server.drain())
+    await expect(rawClient(port)).rejects.toThrow('ECONNREFUSED')
+    expect(closers.size).toBe(0)
   })
 
   it('does not hang on a client that does not read its answer', async () => {

@@ -2,6 +2,7 @@ import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'nod
 import type { Server as SecureServer } from 'node:https'
 import { Server as NetServer, type Socket } from 'node:net'
 import { type Clock, systemClock } from '@thv/kernel/clock'
+import { currentScope } from '@thv/kernel/program-scope'
 import { countHeader } from '../header-map.ts'
 import { httpError } from '../http-errors.ts'
 import { answerClientError } from './client-error.ts'
@@ -91,6 +92,7 @@ class NodeHttpServer implements HttpServer {
   #drained: Promise<DrainReport> | undefined
   #onQuiet: (() => void) | undefined
   #graceOver = false
+  #programEnd: Disposable | undefined
 
   constructor(options: HttpServerOptions) {
     const limits = limitsOf(options.limits)
@@ -120,12 +122,14 @@ class NodeHttpServer implements HttpServer {
   listen(wanted: { host: string; port: number }): Promise<ListenAddress> {
     const { port } = wanted
     const host = listenHost(wanted)
+    const scope = currentScope()
     return new Promise((resolve, reject) => {
       const failed = (cause: Error) => reject(httpError('listen_failed', `cannot listen on ${authority(host, port)}`, { cause }))
       this.#server.once('error', failed)
       this.#server.listen({ host, port }, () => {
         this.#server.off('error', failed)
         this.#server.on('error', (error) => this.#options.onError(error))
+        this.#programEnd = scope?.onEnd(() => this.#cutOff())
         const bound = this.#server.address()
         const actual = typeof bound === 'object' && bound !== null ? bound : { address: host, port }
         resolve({
@@ -167,9 +171,16 @@ class NodeHttpServer implements HttpServer {
     const aborted = this.#connections.inFlight
     this.#connections.destroyAll()
     await listenerClosed
+    this.#programEnd?.[Symbol.dispose]()
     this.#server.close() // ends Node's own checks; it is not listening any more
     slowBodies.close()
     return { aborted, durationMs: clock.monotonic() - startedAt }
+  }
+
+  /** Its program has ended, and the process it was in goes on. Also while a drain waits. */
+  #cutOff(): void {
+    void this.drain(AbortSignal.abort())
+    this.#connections.destroyAll()
   }
 
   /** A drain ends when nothing is left, or when what is left is idle and its time is over. */

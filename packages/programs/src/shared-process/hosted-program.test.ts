@@ -36,6 +36,24 @@ describe('a program that shares its process', () => {
     expect(sent).toEqual([{ exit: 7, code: 143 }])
   })
 
+  it('closes at its end what its shutdown left open, and at once what is opened later', () => {
+    const { hosted, sent } = program()
+    const closed: string[] = []
+    hosted.onEnd(() => void closed.push('listener'))
+    hosted.onEnd(() => {
+      throw new Error('stuck')
+    })
+    hosted.onEnd(() => void closed.push('already closed'))[Symbol.dispose]()
+    expect(closed).toEqual([])
+    hosted.signal('SIGTERM') // nothing listens to it: as of a shutdown that was cut short
+    hosted.onEnd(() => void closed.push('late'))
+    expect(closed).toEqual(['listener', 'late'])
+    expect(sent).toEqual([
+      { output: 7, stream: 'stderr', text: 'closing failed: stuck\n' },
+      { exit: 7, code: 143 },
+    ])
+  })
+
   it('shuts down after an error that nothing caught, says why, and ends with code 1', () => {
     const { hosted, sent } = program()
     hosted.on('SIGTERM', () => setImmediate(() => hosted.exit(0)))

@@ -1,4 +1,5 @@
 import { constants } from 'node:os'
+import { errorMessage } from '@thv/kernel/errors'
 import type { ProcessLike, StopSignal } from '@thv/kernel/process-signals'
 import type { ProgramScope } from '@thv/kernel/program-scope'
 import { encodeMessage, type ToHost } from './messages.ts'
@@ -20,6 +21,7 @@ export class HostedProgram implements ProgramScope, ProcessLike {
   readonly cwd: string
   readonly #options: HostedProgramOptions
   readonly #listeners = new Map<StopSignal, Set<() => void>>()
+  readonly #closers = new Set<() => void>()
   #isHeld = false
   #held: string[] = []
   #heldBytes = 0
@@ -66,8 +68,16 @@ export class HostedProgram implements ProgramScope, ProcessLike {
     if (this.#hasEnded) return
     this.#hasEnded = true
     this.resume()
+    for (const close of this.#closers) this.#close(close)
+    this.#closers.clear()
     this.#options.write(encodeMessage({ exit: this.#options.start.start, code: this.#hasCrashed ? 1 : code }))
     this.#options.onExit()
+  }
+
+  onEnd(close: () => void): Disposable {
+    if (this.#hasEnded) this.#close(close)
+    else this.#closers.add(close)
+    return { [Symbol.dispose]: () => void this.#closers.delete(close) }
   }
 
   writeOutput(text: string): boolean {
@@ -101,6 +111,14 @@ export class HostedProgram implements ProgramScope, ProcessLike {
     if (text !== '') this.#send('stderr', text)
     if (this.#dropped > 0) this.#send('stderr', `${this.#dropped} log lines were dropped: they were not read fast enough\n`)
     this.#dropped = 0
+  }
+
+  #close(close: () => void): void {
+    try {
+      close()
+    } catch (error) {
+      this.#send('stderr', `closing failed: ${errorMessage(error)}\n`)
+    }
   }
 
   #send(stream: 'stdout' | 'stderr', text: string): void {

@@ -12,7 +12,7 @@ it('writes the lines of a program that shares its process to the output of that 
     else texts.push(text)
     return !isSlow
   }
-  const output = runInScope({ env: {}, cwd: '/', writeOutput }, () => standardOutput())
+  const output = runInScope({ env: {}, cwd: '/', writeOutput, onEnd: () => ({ [Symbol.dispose]() {} }) }, () => standardOutput())
   const writer = new LineWriter({ output, droppedLine: (count) => `${count} dropped\n` })
   writer.write('{"event":1}\n')
   await expect.poll(() => refused).toBeGreaterThan(1)
