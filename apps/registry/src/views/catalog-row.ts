@@ -1,7 +1,6 @@
 import type { EntryStatus, Json, JsonObject } from '@thv/catalog/catalog-entry'
 import { isJsonObject } from '@thv/catalog/json-guard'
 import { officialKey, ownKey, responseMeta, wrapDocumentText } from '@thv/catalog/official-envelope'
-import type { SearchTerms } from '@thv/catalog/search/search-terms'
 import type { Instant } from '@thv/catalog/snapshot/instant'
 import { type PlacedEntry, timesOf } from '@thv/catalog/snapshot/snapshot-columns'
 import { foldCase } from '@thv/catalog/snapshot/snapshot-data'
@@ -19,9 +18,12 @@ export interface Row extends PlacedEntry {
   readonly metaAt: number
   /** Folded name, title and description, each with its end byte but the last. */
   text: Span
-  /** Its words for ranked search, once they have been looked for, and the list of words that they are numbers of. */
+  /**
+   * Its words for ranked search, once they have been looked for, and a mark of the list of words that they are numbers of: not the list, which
+   * rows that are not searched any more would keep.
+   */
   words: Uint32Array | undefined
-  wordsOf: SearchTerms | undefined
+  wordsOf: symbol | undefined
 }
 
 /** Both arenas of a catalog. */

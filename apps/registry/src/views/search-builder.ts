@@ -21,23 +21,24 @@ const PER_STEP = 128
 const MAX_PER_USED = 2
 const FEW_TERMS = 100_000
 
-export function createSearchBuilder(): SearchBuilder {
-  let known: SearchTerms = createSearchTerms()
+/** `fewTerms`: up to so many words none are forgotten. */
+export function createSearchBuilder({ fewTerms = FEW_TERMS } = {}): SearchBuilder {
+  let known = newTerms()
   const used = new Map<object, number>()
   const last = new Map<object, Built>()
 
   /** A build keeps to the terms it began with. */
   function* read(latest: readonly LatestRow[]): Steps<Built> {
-    const terms = known
+    const { terms, mark } = known
     const names: string[] = []
     const found: Uint32Array[] = []
     for (let i = 0; i < latest.length; i++) {
       const { name, row } = latest[i] as LatestRow
-      let packed = row.wordsOf === terms ? row.words : undefined
+      let packed = row.wordsOf === mark ? row.words : undefined
       if (!packed) {
         packed = pack(terms.occurrences(searchDocumentOf({ name, document: documentOf(row), status: row.status })))
         row.words = packed
-        row.wordsOf = terms
+        row.wordsOf = mark
         if (i % PER_STEP === 0) yield
       }
       names.push(name)
@@ -50,11 +51,13 @@ export function createSearchBuilder(): SearchBuilder {
   function* indexOf(view: object, built: Built): Steps<SearchIndexData> {
     const { terms, names, found } = built
     const index = yield* occurrenceSteps({ names, occurrences: found.map(unpack), terms })
-    last.set(view, built)
     used.set(view, index.terms.offsets.length - 1)
+    // Another view may have begun a new list meanwhile.
+    if (terms !== known.terms) return index
+    last.set(view, built)
     const inUse = [...used.values()].reduce((sum, count) => sum + count, 0)
-    if (terms.size > FEW_TERMS && terms.size > inUse * MAX_PER_USED) {
-      known = createSearchTerms()
+    if (terms.size > fewTerms && terms.size > inUse * MAX_PER_USED) {
+      known = newTerms()
       last.clear()
     }
     return index
@@ -74,6 +77,10 @@ export function createSearchBuilder(): SearchBuilder {
       last.delete(view)
     },
   }
+}
+
+function newTerms(): { readonly terms: SearchTerms; readonly mark: symbol } {
+  return { terms: createSearchTerms(), mark: Symbol('terms') }
 }
 
 /** The names and words that an index was built from. */

@@ -135,6 +135,26 @@ describe('views that are built again and again', () => {
     expect(put('x/z', 'second', 'https://d.example/', 6)).toBe(false)
   })
 
+  it('keep no list of words that was given up, not even in rows that are not searched any more', () => {
+    const catalog = createCatalog()
+    const builder = createViewBuilder()
+    const search = createSearchBuilder({ fewTerms: 1 })
+    const view = {}
+    const put = (version: string, title: string, revision: number) => {
+      fill(catalog, [stored('a', 'x/y', { version, revision, text: JSON.stringify({ name: 'x/y', title, version }) })])
+      const { latest } = runAtOnce(builder.build(catalog, specOf('a')))
+      return { row: latest[0]?.row, index: runAtOnce(search.build(view, latest)) }
+    }
+    const old = put('1.0.0', 'one two three four five six seven eight', 1)
+    const lists = ['alpha', 'beta', 'gamma'].map((title, i) => put(`1.0.${i + 1}`, `${title} ${'x'.repeat(i + 1)}`, i + 2))
+    // Words of the first title are not among those of a later list.
+    expect(lists.some(({ row }) => row?.wordsOf !== old.row?.wordsOf)).toBe(true)
+    expect(openSearchIndex(lists.at(-1)?.index as NonNullable<typeof old.index>).search('gamma').hits.length).toBe(1)
+    expect(Object.values(old.row ?? {}).filter((value) => typeof value === 'object' && value !== null && 'occurrences' in value)).toEqual(
+      [],
+    )
+  })
+
   it('are searched by the latest version of each server that is not deleted', () => {
     const words = (...deleted: readonly string[]) => {
       const catalog = createCatalog()

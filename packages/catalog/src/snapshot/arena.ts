@@ -12,10 +12,11 @@ export interface Arena {
 }
 
 export interface ArenaWriter {
-  /** Items come in order 0, 1, 2 …; the end byte follows each part. Returns how many bytes it took. */
+  /** Items come in order 0, 1, 2 …, each with at least one part; the end byte follows each part. Returns how many bytes it took. */
   append(...parts: readonly string[]): number
   /** An item that stands in other memory, with its end byte behind it. Those that follow each other there are copied at once. */
   appendFrom(source: Uint8Array, offset: number, length: number): void
+  /** After `count` items. */
   finish(): Arena
 }
 
@@ -61,6 +62,7 @@ export function createArenaWriter(options: ArenaWriterOptions): ArenaWriter {
 
   /** `bytes` with the last end byte. */
   function place(bytes: number): void {
+    if (item === count) throw new RangeError(`an arena for ${count} items gets another one`)
     if (used + bytes > current.length) open(Math.max(segmentBytes, bytes))
     segmentOf[item] = segments.length - 1
     offset[item] = used
@@ -70,9 +72,11 @@ export function createArenaWriter(options: ArenaWriterOptions): ArenaWriter {
 
   return {
     append(...parts) {
+      if (parts.length === 0) throw new RangeError('an item of an arena has at least one part')
       let bytes = parts.length
       for (const part of parts) bytes += Buffer.byteLength(part)
       place(bytes)
+      copyRun() // what follows in the source does not follow it here any more
       for (const part of parts) {
         used += current.write(part, used, 'utf8')
         current[used++] = end
@@ -89,6 +93,7 @@ export function createArenaWriter(options: ArenaWriterOptions): ArenaWriter {
       used += bytes + 1
     },
     finish() {
+      if (item < count) throw new RangeError(`an arena for ${count} items has only ${item}`)
       close()
       return { segments, segmentOf, offset, length }
     },
