@@ -156,6 +156,13 @@ describePostgres('connections', () => {
     expect(await connect({}, {})).toBe('plain')
   })
 
+  test('the password comes from ~/.pgpass where PGPASSFILE is not set', async () => {
+    writeFileSync(join(folder, '.pgpass'), `*:*:*:${database.user}:${database.password}\n`, { mode: 0o600 })
+    vi.stubEnv('PGPASSFILE', undefined)
+    vi.stubEnv('HOME', folder)
+    expect(await connect({}, {})).toBe('plain')
+  })
+
   test('closed port, unknown host, unknown database', async () => {
     expect(await outcome(connect({ port: 1 }))).toBe('store_unavailable')
     expect(await outcome(connect({ host: 'nowhere.invalid' }))).toBe('store_unavailable')

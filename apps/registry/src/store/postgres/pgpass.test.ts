@@ -55,6 +55,20 @@ describe('password files', () => {
   }
   const lookup = (env: NodeJS.ProcessEnv = {}) => lookupPgpass(query, { env, home, warn: (message) => warnings.push(message) })
 
+  test('the home folder is HOME, or that of the account where HOME is not set or empty', async () => {
+    write('.pgpass', '*:*:*:app:home')
+    const nobody = () => {
+      throw new Error('this user has no account')
+    }
+    const found = (env: NodeJS.ProcessEnv, account: () => { homedir: string }) => lookupPgpass(query, { env, account, warn: () => {} })
+    expect(await found({ HOME: home }, nobody)).toBe('home')
+    for (const env of [{}, { HOME: '' }]) {
+      expect(await found(env, () => ({ homedir: home }))).toBe('home')
+      expect(await found(env, nobody)).toBeUndefined()
+      expect(await found({ ...env, PGPASSFILE: join(home, '.pgpass') }, nobody)).toBe('home')
+    }
+  })
+
   test('PGPASSFILE comes first, then the one of the home folder, then none', async () => {
     expect(await lookup()).toBeUndefined()
     write('.pgpass', '*:*:*:app:home')

@@ -1,5 +1,5 @@
 import { open } from 'node:fs/promises'
-import { homedir } from 'node:os'
+import { userInfo } from 'node:os'
 import { join } from 'node:path'
 
 /** The connection whose password is looked up. */
@@ -13,6 +13,8 @@ export interface PgpassQuery {
 export interface PgpassOptions {
   readonly env?: NodeJS.ProcessEnv
   readonly home?: string
+  /** Of the user that the process runs as. */
+  readonly account?: () => { readonly homedir: string }
   readonly warn: (message: string) => void
 }
 
@@ -20,14 +22,24 @@ const maxBytes = 1024 * 1024
 
 /** From the file that PGPASSFILE names, then from ~/.pgpass. Undefined: neither knows it. */
 export async function lookupPgpass(query: PgpassQuery, options: PgpassOptions): Promise<string | undefined> {
-  const { env = process.env, home = homedir(), warn } = options
-  for (const path of [env['PGPASSFILE'], join(home, '.pgpass')]) {
+  const { env = process.env, account = userInfo, home = homeOf(env, account), warn } = options
+  for (const path of [env['PGPASSFILE'], home && join(home, '.pgpass')]) {
     if (!path) continue
     const text = await readPrivateFile(path, warn)
     const password = text === undefined ? undefined : findPassword(text, query)
     if (password !== undefined) return password
   }
   return undefined
+}
+
+/** As libpq has it: HOME, or the folder of the account where HOME is not set or empty. A user of a container may have neither. */
+function homeOf(env: NodeJS.ProcessEnv, account: NonNullable<PgpassOptions['account']>): string | undefined {
+  if (env['HOME']) return env['HOME']
+  try {
+    return account().homedir
+  } catch {
+    return undefined
+  }
 }
 
 /** The first line that fits wins: `host:port:database:user:password`, with `*` for any and a backslash before `:` and `\`. */
