@@ -99,7 +99,10 @@ describe('the cause why a server does not work is reported within 15 seconds', (
       'a port that accepts and does not answer',
       'HandshakeTimedOut',
       (request) =>
-        new Promise((_, reject) => request.signal?.addEventListener('abort', () => reject(request.signal?.reason), { once: true })),
+        new Promise((_, reject) => {
+          const { signal } = request
+          signal?.addEventListener('abort', { handleEvent: () => reject(signal.reason) })
+        }),
     ],
   ])('%s: %s', async (_, reason, send) => {
     const event = await overHttp(send)
