@@ -14,7 +14,7 @@ export function refusedWrite(error: unknown, writer: string): string | undefined
   // A status that cannot be written cannot tell of it either.
   if (does === undefined || subresource === 'status') return undefined
   const { why, advice } = explain(error, writer)
-  // What the server says about a Secret may quote it.
+  // The server's words about a Secret may quote it.
   const words = why ?? (kind === 'Secret' ? `it answers ${error.status} ${error.reason}` : cut(said))
   return `The API server does not let ${writer} ${does} ${kind} ${name}: ${words.replace(/\.$/, '')}. ${advice}`
 }

@@ -7,7 +7,7 @@ import { keepWorkload } from './workload-keeper.ts'
 
 const namespace = 'team'
 
-/** An API server without objects that refuses StatefulSets for as long as it is told to. */
+/** An API server without objects that refuses StatefulSets while `refuses` is set. */
 function refusingServer() {
   const state = { refuses: true, tries: 0 }
   const client = {

@@ -57,15 +57,15 @@ describe('password files', () => {
 
   test('the home folder is HOME, or that of the account where HOME is not set or empty', async () => {
     write('.pgpass', '*:*:*:app:home')
-    const nobody = () => {
+    const withoutAccount = () => {
       throw new Error('this user has no account')
     }
     const found = (env: NodeJS.ProcessEnv, account: () => { homedir: string }) => lookupPgpass(query, { env, account, warn: () => {} })
-    expect(await found({ HOME: home }, nobody)).toBe('home')
+    expect(await found({ HOME: home }, withoutAccount)).toBe('home')
     for (const env of [{}, { HOME: '' }]) {
       expect(await found(env, () => ({ homedir: home }))).toBe('home')
-      expect(await found(env, nobody)).toBeUndefined()
-      expect(await found({ ...env, PGPASSFILE: join(home, '.pgpass') }, nobody)).toBe('home')
+      expect(await found(env, withoutAccount)).toBeUndefined()
+      expect(await found({ ...env, PGPASSFILE: join(home, '.pgpass') }, withoutAccount)).toBe('home')
     }
   })
 
