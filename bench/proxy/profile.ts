@@ -52,7 +52,7 @@ function sourceOf({ url, lineNumber, columnNumber }: CallFrame): string {
   const path = fileURLToPath(url)
   if (!maps.has(path)) maps.set(path, existsSync(`${path}.map`) ? mapOf(`${path}.map`) : undefined)
   const entry = maps.get(path)?.findEntry(lineNumber, columnNumber)
-  return entry && 'originalSource' in entry ? relative('..', entry.originalSource) : path
+  return entry && 'originalSource' in entry && entry.originalSource ? relative('..', entry.originalSource) : path
 }
 
 function mapOf(file: string): SourceMap {

@@ -27,8 +27,11 @@ const KINDS: Readonly<Record<string, AuthRecordKind>> = {
 
 /** A client that lost an answer, or refreshes twice at once, gets another successor within this time. */
 export const REFRESH_GRACE_MS = 10_000
-/** A consumed refresh token needs no record after its grace: its id says that it was good once. */
-const CONSUMED_KEPT_MS = 3 * REFRESH_GRACE_MS
+/**
+ * A consumed refresh token needs no record after its grace: its id says that it was good once. It has one until the store has taken back what it
+ * could not finish.
+ */
+const CONSUMED_KEPT_MS = 180_000
 /** A consumed code is kept until it would have expired. */
 const CODE_KEPT_MS = 600_000
 const FAR_FUTURE_SECONDS = 4_102_444_800

@@ -1,8 +1,8 @@
 import { redisScript } from './redis-client.ts'
 
 /*
- * A record is a hash: d(ata), c (when it was consumed, by the clock of Redis), a (the attempt that consumed it), t (the attempt that took it;
- * the record is gone for everybody else). An attempt is a random text that a repetition after a lost answer has again, so that it gets the
+ * A record is a hash: d(ata), c (when it was consumed, by the clock of Redis), a (the attempt that consumed it), n (it was consumed again within
+ * its grace), t (the attempt that took it; the record is gone for everybody else). An attempt is a random text that a repetition after a lost answer has again, so that it gets the
  * same answer and nothing is used up by a connection that broke. All keys of one server have the same hash tag, so they are in one slot.
  */
 /** A client relies on the write. */
@@ -69,6 +69,7 @@ local outcome = 'first'
 if r[2] and r[3] ~= ARGV[1] then
   if now - tonumber(r[2]) >= tonumber(ARGV[2]) then return 'reused' end
   outcome = 'again'
+  redis.call('HSET', KEYS[1], 'n', 1)
 end
 if not r[2] then
   redis.call('HSET', KEYS[1], 'c', now, 'a', ARGV[1])
@@ -82,6 +83,28 @@ redis.call('SADD', KEYS[4], KEYS[2])
 if redis.call('PTTL', KEYS[4]) < tonumber(ARGV[5]) then redis.call('PEXPIRE', KEYS[4], ARGV[5]) end
 for i = 5, #KEYS do redis.call('PEXPIRE', KEYS[i], ARGV[5]) end
 return outcome`,
+  DURABLE,
+)
+
+/**
+ * KEYS: record; after REPLACE also its successor, mark of the revoked family, members of the family. ARGV: attempt, ttl of the record. Takes the
+ * consumption by this attempt back, unless somebody has built on it.
+ */
+export const UNCONSUME = redisScript(
+  `
+local r = redis.call('HMGET', KEYS[1], 'd', 'a', 'n')
+if KEYS[2] and (r[2] == ARGV[1] or not r[1]) then
+  redis.call('DEL', KEYS[2])
+  redis.call('SREM', KEYS[4], KEYS[2])
+end
+if not r[1] or r[2] ~= ARGV[1] or r[3] then return 0 end
+if KEYS[3] and redis.call('EXISTS', KEYS[3]) == 1 then return 0 end
+redis.call('HDEL', KEYS[1], 'c', 'a')
+if KEYS[2] then
+  redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  redis.call('SADD', KEYS[4], KEYS[1])
+end
+return 1`,
   DURABLE,
 )
 

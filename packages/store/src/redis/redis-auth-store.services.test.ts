@@ -6,6 +6,7 @@ import { startRedisCluster, type TestRedisCluster } from '@thv/testkit/redis/red
 import { redisProblem } from '@thv/testkit/redis/redis-programs'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { describeAuthStore } from '../testing/auth-store-contract.ts'
+import { RELEASE, UNCONSUME } from './auth-scripts.ts'
 import { createRecordCipher } from './record-cipher.ts'
 import { RedisAuthStore } from './redis-auth-store.ts'
 import { openRedis, type RedisClient, type RedisClientOptions, redisScript } from './redis-client.ts'
@@ -40,6 +41,81 @@ describeRedis('one Redis', () => {
   })
 
   describeAuthStore('Redis', async () => ({ store: open(redis), passed }))
+
+  describe('an operation whose answer was lost for too long', () => {
+    const from = { kind: 'refresh', id: 'r', graceMs: MINUTE, keptMs: MINUTE } as const
+    const to = (id: string) => ({ kind: 'refresh', id, value: { id }, ttlMs: 10 * MINUTE, family: 'f' }) as const
+
+    /** One replica whose operations are carried out while it gets no answers, and another one. */
+    async function replicas(stack: AsyncDisposableStack) {
+      const keyPrefix = `thv:auth:{team:${randomUUID()}}:`
+      const state = { isLossy: false }
+      const lossy: RedisClient = {
+        isAway: false,
+        async run(...call) {
+          const lost = new ThvError('redis_unavailable', 'lost')
+          const [script] = call
+          if (state.isLossy && (script === UNCONSUME || script === RELEASE)) throw lost
+          const answer = await redis.run(...call)
+          if (state.isLossy) throw lost
+          return answer
+        },
+        async [Symbol.asyncDispose]() {},
+      }
+      const store = stack.use(new RedisAuthStore({ redis: lossy, cipher: createRecordCipher(['secret']), keyPrefix, patienceMs: 0 }))
+      const other = stack.use(open(redis, { keyPrefix }))
+      await other.put('code', 'c', { value: {}, ttlMs: MINUTE, family: 'f' })
+      await other.put('refresh', 'r', { value: { id: 'r' }, ttlMs: 10 * MINUTE, family: 'f' })
+      const lose = async (work: () => Promise<unknown>) => {
+        state.isLossy = true
+        await expect(work()).rejects.toMatchObject({ code: 'store_unavailable' })
+      }
+      return { store, other, state, lose }
+    }
+    const settled = (other: RedisAuthStore) =>
+      expect.poll(async () => (await other.lock('last', 20)) !== undefined, { timeout: 20_000, interval: 50 }).toBe(true)
+
+    it('is taken back, so that the client can try again at any replica', async () => {
+      await using stack = new AsyncDisposableStack()
+      const { store, other, state, lose } = await replicas(stack)
+      await lose(() => store.consume('code', 'c', { graceMs: 0 }))
+      await lose(() => store.replace({ from, to: to('r2'), prolonged: [] }))
+      await lose(() => store.addOnce('assertion', 'a', MINUTE))
+      await lose(() => store.lock('last', MINUTE))
+      expect((await other.get('refresh', 'r'))?.consumedAt).toEqual(expect.any(Number))
+      state.isLossy = false
+      await settled(other)
+      expect(await other.consume('code', 'c', { graceMs: 0 })).toBe('first')
+      expect(await other.addOnce('assertion', 'a', MINUTE)).toBe(true)
+      expect(await other.get('refresh', 'r')).toEqual({ value: { id: 'r' }, consumedAt: undefined })
+      expect(await other.get('refresh', 'r2')).toBeUndefined()
+      expect(await other.replace({ from, to: to('r3'), prolonged: [] })).toBe('first')
+      await other.revokeFamily('f', MINUTE)
+      expect(await other.get('refresh', 'r3')).toBeUndefined()
+    })
+
+    it('does not count for the replica itself, however soon the client comes again', async () => {
+      await using stack = new AsyncDisposableStack()
+      const { store, state, lose } = await replicas(stack)
+      await lose(() => store.consume('code', 'c', { graceMs: 0 }))
+      state.isLossy = false
+      expect(await store.consume('code', 'c', { graceMs: 0 })).toBe('first')
+      expect(await store.consume('code', 'c', { graceMs: 0 })).toBe('reused')
+    })
+
+    it('stays where the client has already gone on with another one', async () => {
+      await using stack = new AsyncDisposableStack()
+      const { store, other, state, lose } = await replicas(stack)
+      await lose(() => store.replace({ from, to: to('r2'), prolonged: [] }))
+      await lose(() => store.lock('last', MINUTE))
+      expect(await other.replace({ from, to: to('r3'), prolonged: [] })).toBe('again')
+      state.isLossy = false
+      await settled(other)
+      expect((await other.get('refresh', 'r'))?.consumedAt).toEqual(expect.any(Number))
+      expect(await other.get('refresh', 'r2')).toBeUndefined()
+      expect(await other.get('refresh', 'r3')).toBeDefined()
+    })
+  })
 
   it('holds neither ids nor values that can be read, all keys below the prefix of the server', async () => {
     const keyPrefix = `thv:auth:{team:${randomUUID()}}:`

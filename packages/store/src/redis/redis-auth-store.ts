@@ -5,6 +5,7 @@ import { isThvError, ThvError } from '@thv/kernel/errors'
 import type { JsonObject } from '@thv/kernel/json'
 import type { AuthRecord, AuthRecordKind, AuthStore, Consumption, PutOptions, Replacement, RevocationListener } from '../auth/auth-store.ts'
 import * as scripts from './auth-scripts.ts'
+import { LostAnswers, type Undo } from './lost-answers.ts'
 import type { RecordCipher } from './record-cipher.ts'
 import type { RedisArgument, RedisClient, RedisScript } from './redis-client.ts'
 
@@ -50,6 +51,7 @@ export class RedisAuthStore implements AuthStore {
   readonly #patienceMs: number
   readonly #closing = new AbortController()
   readonly #listeners = new Map<RevocationListener, Watch>()
+  readonly #lost: LostAnswers
   #poll: Timer | undefined
 
   constructor({ redis, cipher, keyPrefix, clock = systemClock, patienceMs = PATIENCE_MS }: RedisAuthStoreOptions) {
@@ -59,6 +61,7 @@ export class RedisAuthStore implements AuthStore {
     this.#prefix = keyPrefix
     this.#clock = clock
     this.#patienceMs = patienceMs
+    this.#lost = new LostAnswers(redis, clock)
   }
 
   async get(kind: AuthRecordKind, id: string): Promise<AuthRecord | undefined> {
@@ -85,7 +88,8 @@ export class RedisAuthStore implements AuthStore {
   }
 
   async consume(kind: AuthRecordKind, id: string, { graceMs }: { readonly graceMs: number }): Promise<Consumption> {
-    const outcome = await this.#run(scripts.CONSUME, [this.#key(kind, id)], [randomUUID(), graceMs])
+    const [keys, attempt] = [[this.#key(kind, id)], randomUUID()]
+    const outcome = await this.#run(scripts.CONSUME, keys, [attempt, graceMs], { script: scripts.UNCONSUME, keys, args: [attempt] })
     return String(outcome) as Consumption
   }
 
@@ -94,7 +98,11 @@ export class RedisAuthStore implements AuthStore {
     const { mark, members } = this.#family(to.family)
     const keys = [this.#key(from.kind, from.id), key, mark, members, ...prolonged.map((kind) => this.#key(kind, to.family))]
     const data = this.#cipher.seal(JSON.stringify(to.value), key)
-    const outcome = await this.#run(scripts.REPLACE, keys, [randomUUID(), from.graceMs, from.keptMs, data, Math.ceil(to.ttlMs)])
+    const [attempt, ttlMs] = [randomUUID(), Math.ceil(to.ttlMs)]
+    // A code ends before its tokens do; whatever it is, it was good a moment ago.
+    const leftMs = from.kind === to.kind ? ttlMs : from.keptMs
+    const undo = { script: scripts.UNCONSUME, keys: keys.slice(0, 4), args: [attempt, leftMs] }
+    const outcome = await this.#run(scripts.REPLACE, keys, [attempt, from.graceMs, from.keptMs, data, ttlMs], undo)
     return String(outcome) as Consumption
   }
 
@@ -104,13 +112,13 @@ export class RedisAuthStore implements AuthStore {
 
   async addOnce(kind: AuthRecordKind, id: string, ttlMs: number): Promise<boolean> {
     const key = `${this.#prefix}${NAMES[kind]}:once:${digest(id)}`
-    return Number(await this.#run(scripts.ADD_ONCE, [key], [randomUUID(), Math.ceil(ttlMs)])) === 1
+    return await this.#addOnce(key, randomUUID(), ttlMs)
   }
 
   async lock(name: string, ttlMs: number): Promise<AsyncDisposable | undefined> {
     const key = `${this.#prefix}lock:${digest(name)}`
     const holder = randomUUID()
-    if (Number(await this.#run(scripts.ADD_ONCE, [key], [holder, ttlMs])) !== 1) return undefined
+    if (!(await this.#addOnce(key, holder, ttlMs))) return undefined
     return {
       [Symbol.asyncDispose]: async () => {
         // It ends by itself too, so one attempt is enough.
@@ -140,6 +148,7 @@ export class RedisAuthStore implements AuthStore {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort(new ThvError('aborted', 'the store is closed'))
     this.#listeners.clear()
+    this.#lost[Symbol.dispose]()
     this.#poll?.cancel()
   }
 
@@ -156,22 +165,31 @@ export class RedisAuthStore implements AuthStore {
     return { mark: `${this.#prefix}invalidated:${family}`, members: `${this.#prefix}reqid:${family}` }
   }
 
+  async #addOnce(key: string, attempt: string, ttlMs: number): Promise<boolean> {
+    const undo = { script: scripts.RELEASE, keys: [key], args: [attempt] }
+    return Number(await this.#run(scripts.ADD_ONCE, [key], [attempt, Math.ceil(ttlMs)], undo)) === 1
+  }
+
   #open(data: Buffer, key: string): JsonObject | undefined {
     const text = this.#cipher.open(data, key)
     return text === undefined ? undefined : (JSON.parse(text) as JsonObject)
   }
 
-  /** Repeated while Redis is away; scripts give a repetition the answer that was lost. */
-  async #run(script: RedisScript, keys: readonly string[], args: readonly RedisArgument[]): Promise<unknown> {
+  /** Repeated while Redis is away; scripts give a repetition the answer that was lost. One that is given up is taken back later. */
+  async #run(script: RedisScript, keys: readonly string[], args: readonly RedisArgument[], undo?: Undo): Promise<unknown> {
     const deadline = this.#clock.monotonic() + this.#patienceMs
     const backoff = createBackoff({ baseMs: 50, maxMs: 500 })
     for (;;) {
       try {
+        if (undo !== undefined) await this.#lost.settle(keys[0] ?? '')
         return await this.#redis.run(script, keys, args)
       } catch (error) {
         if (!isThvError(error, 'redis_unavailable')) throw this.#unavailable(error)
         const wait = backoff.next()
-        if (this.#clock.monotonic() + wait > deadline) throw this.#unavailable(error)
+        if (this.#clock.monotonic() + wait > deadline) {
+          if (undo !== undefined) this.#lost.add(undo)
+          throw this.#unavailable(error)
+        }
         await this.#clock.sleep(wait, this.#closing.signal)
       }
     }

@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect as connectTls } from 'node:tls'
-import { createCertificate } from '../cluster/identity/certificate.ts'
+import { type Certificate, createCertificate } from '../cluster/identity/certificate.ts'
 import { type Daemon, startDaemon } from '../cluster/process/daemon.ts'
 import { freezeProcess, unfreezeProcess } from '../cluster/process/process-freeze.ts'
 import { guardedFolderPrefix, type ProcessGuard, startGuard } from '../cluster/process/process-guard.ts'
@@ -30,6 +30,8 @@ export interface RedisServerOptions {
   /** ACL users: name, then its rules. */
   readonly users?: readonly string[]
   readonly tls?: boolean
+  /** Signs its certificate. Else one of its own. */
+  readonly authority?: Certificate
   readonly replicaOf?: { readonly host: string; readonly port: number }
   readonly settings?: Readonly<Record<string, string>>
 }
@@ -52,6 +54,8 @@ export interface TestSentinels extends AsyncDisposable {
   readonly addresses: readonly { readonly host: string; readonly port: number }[]
   readonly primary: TestRedis
   readonly replica: TestRedis
+  /** Of the authority of the Sentinels, where they use TLS. That of Redis is another one. */
+  readonly caPem: string | undefined
 }
 
 export interface SentinelOptions {
@@ -59,22 +63,32 @@ export interface SentinelOptions {
   /** Silence of a primary after which another one is made. On a busy machine a short one also makes another without a fault. */
   readonly downAfterMs?: number
   readonly failoverTimeoutMs?: number
+  readonly tls?: boolean
   readonly settings?: Readonly<Record<string, string>>
 }
 
 export async function startSentinels(options: SentinelOptions = {}): Promise<TestSentinels> {
-  const { password, downAfterMs = 500, failoverTimeoutMs = 3_000 } = options
-  const auth = password === undefined ? {} : { password }
+  const { password, downAfterMs = 500, failoverTimeoutMs = 3_000, tls = false } = options
+  const authority = createCertificate({ commonName: 'thv test redis authority', ca: true })
+  const auth = { ...(password !== undefined && { password }), ...(tls && { tls, authority }) }
   // Each may become the replica of the other.
-  const settings = { ...options.settings, ...(password !== undefined && { masterauth: password }) }
+  const settings = {
+    ...options.settings,
+    ...(password !== undefined && { masterauth: password }),
+    ...(tls && { 'tls-replication': 'yes' }),
+  }
   const primary = await startRedis({ ...auth, settings })
   const replica = await startRedis({ ...auth, replicaOf: primary, settings })
   const place = await preparePlace()
+  const secure = tls ? await sentinelCertificates(place, authority) : undefined
   const sentinels: { host: string; port: number }[] = []
-  for (let i = 0; i < 3; i++)
-    sentinels.push({ host: '127.0.0.1', port: await startSentinel(place, { index: i, primary, password, downAfterMs, failoverTimeoutMs }) })
+  for (let i = 0; i < 3; i++) {
+    const lines = secure?.lines ?? []
+    const settingsOfOne = { index: i, primary, password, downAfterMs, failoverTimeoutMs, tls, lines }
+    sentinels.push({ host: '127.0.0.1', port: await startSentinel(place, settingsOfOne) })
+  }
   const known = async (port: number) => {
-    const reply = await send({ port }, ['SENTINEL', 'MASTER', MASTER])
+    const reply = await send({ port, tls }, ['SENTINEL', 'MASTER', MASTER])
     return /num-slaves\r\n\$1\r\n1\r\n/.test(reply) && /num-other-sentinels\r\n\$1\r\n2\r\n/.test(reply)
   }
   const deadline = performance.now() + START_LIMIT_MS
@@ -94,6 +108,7 @@ export async function startSentinels(options: SentinelOptions = {}): Promise<Tes
     addresses: sentinels,
     primary,
     replica,
+    caPem: secure?.caPem,
     async [Symbol.asyncDispose]() {
       await place.guard.close()
       await replica[Symbol.asyncDispose]()
@@ -103,6 +118,21 @@ export async function startSentinels(options: SentinelOptions = {}): Promise<Tes
 }
 
 const MASTER = 'thv'
+
+/** Certificates of another authority than that of Redis. Sentinels talk to both. */
+async function sentinelCertificates(
+  { folder }: Place,
+  redisAuthority: Certificate,
+): Promise<{ readonly caPem: string; readonly lines: readonly string[] }> {
+  const ca = createCertificate({ commonName: 'thv test sentinel authority', ca: true })
+  const own = createCertificate({ commonName: 'localhost', hosts: ['localhost', '127.0.0.1'], issuer: ca })
+  const file = (name: string) => join(folder, `sentinel.${name}`)
+  await writeFile(file('crt'), own.certPem)
+  await writeFile(file('key'), own.keyPem, { mode: 0o600 })
+  await writeFile(file('ca'), `${redisAuthority.certPem}${ca.certPem}`)
+  const files = [`tls-cert-file ${file('crt')}`, `tls-key-file ${file('key')}`, `tls-ca-cert-file ${file('ca')}`]
+  return { caPem: ca.certPem, lines: [...files, 'tls-auth-clients no', 'tls-replication yes'] }
+}
 
 interface Place {
   readonly program: string
@@ -119,7 +149,7 @@ async function preparePlace(): Promise<Place> {
 }
 
 async function runServer({ program, guard, folder }: Place, options: RedisServerOptions): Promise<TestRedis> {
-  const ca = createCertificate({ commonName: 'thv test redis authority', ca: true })
+  const ca = options.authority ?? createCertificate({ commonName: 'thv test redis authority', ca: true })
   const certificate = createCertificate({ commonName: 'localhost', hosts: ['localhost', '127.0.0.1'], issuer: ca })
   const files = { cert: join(folder, 'server.crt'), key: join(folder, 'server.key'), ca: join(folder, 'ca.crt') }
   await writeFile(files.cert, certificate.certPem)
@@ -162,22 +192,25 @@ async function runServer({ program, guard, folder }: Place, options: RedisServer
   }
 }
 
-async function startSentinel(
-  { program, guard, folder }: Place,
-  {
-    index,
-    primary,
-    password,
-    downAfterMs,
-    failoverTimeoutMs,
-  }: { index: number; primary: TestRedis; password: string | undefined; downAfterMs: number; failoverTimeoutMs: number },
-): Promise<number> {
+interface SentinelSettings {
+  readonly index: number
+  readonly primary: TestRedis
+  readonly password: string | undefined
+  readonly downAfterMs: number
+  readonly failoverTimeoutMs: number
+  readonly tls: boolean
+  readonly lines: readonly string[]
+}
+
+async function startSentinel({ program, guard, folder }: Place, settings: SentinelSettings): Promise<number> {
+  const { index, primary, password, downAfterMs, failoverTimeoutMs, tls } = settings
   const { port } = await startOnPort({
     limitMs: START_LIMIT_MS,
     start: async (chosen) => {
       const config = join(folder, `sentinel-${index}-${chosen}.conf`)
       const lines = [
-        `port ${chosen}`,
+        ...(tls ? ['port 0', `tls-port ${chosen}`] : [`port ${chosen}`]),
+        ...settings.lines,
         'bind 127.0.0.1',
         `dir ${folder}`,
         `sentinel monitor ${MASTER} ${primary.host} ${primary.port} 2`,
@@ -189,10 +222,10 @@ async function startSentinel(
       const logFile = join(folder, `sentinel-${index}.log`)
       return startDaemon('redis-sentinel', { command: program, args: [config, '--sentinel'], logFile, guard })
     },
-    ready: async (chosen) => (await send({ port: chosen }, ['PING'])).includes('PONG'),
+    ready: async (chosen) => (await send({ port: chosen, tls }, ['PING'])).includes('PONG'),
   })
   // Ten seconds otherwise, until it knows a replica or sees that one is linked. Before Redis 7 there is no such command.
-  await send({ port }, ['SENTINEL', 'DEBUG', 'info-period', '500', 'publish-period', '500'])
+  await send({ port, tls }, ['SENTINEL', 'DEBUG', 'info-period', '500', 'publish-period', '500'])
   return port
 }
 
