@@ -39,7 +39,14 @@ describe('the local platform with one process for all proxies', () => {
 
   const urlOf = async (name: string) => (await world.client.get(SERVER, world.at(name))).status?.url ?? ''
   const proxyOf = async (name: string) => (await world.proxyPods(name))[0]
-  const restartsOf = async (name: string) => (await proxyOf(name))?.status?.containerStatuses?.[0]?.restartCount ?? -1
+  const containerOf = async (name: string) => (await proxyOf(name))?.status?.containerStatuses?.[0]
+  const restartsOf = async (name: string) => (await containerOf(name))?.restartCount ?? -1
+  /** At least once: on a busy machine a probe may restart it again. */
+  const killedSince = async (name: string, restarts: number) =>
+    await eventually(`${name} was restarted`, async () => {
+      const { restartCount = -1, lastState } = (await containerOf(name)) ?? {}
+      return restartCount > restarts && lastState?.terminated?.exitCode === 137 && lastState.terminated.reason === 'Error'
+    })
   /** Processes of proxies by their last argument: `host`, or `run`. */
   const proxyProcesses = (argument: string): number[] => {
     const own = new Set(processesOf(platform).map(({ pid }) => pid))
@@ -83,9 +90,7 @@ describe('the local platform with one process for all proxies', () => {
     process.kill(pid, 'SIGKILL')
     await eventually('it is gone', () => processStart(pid) === undefined)
     for (const name of ['piped', 'web'] as const) {
-      await eventually(`${name} was restarted`, async () => (await restartsOf(name)) === before[name] + 1)
-      const terminated = (await proxyOf(name))?.status?.containerStatuses?.[0]?.lastState?.terminated
-      expect(terminated).toMatchObject({ exitCode: 137, reason: 'Error' })
+      await killedSince(name, before[name])
       await eventually(`${name} answers again`, async () => (await ask(await urlOf(name), 'echo', { message: 'x' })).isError !== true)
     }
     expect(await restartsOf('apart')).toBe(before.apart)
@@ -98,7 +103,7 @@ describe('the local platform with one process for all proxies', () => {
     const { metadata } = (await proxyOf('piped')) ?? { metadata: { name: '' } }
     process.kill(pid, 'SIGSTOP')
     await world.client.delete(pods, world.at(metadata.name), { gracePeriodSeconds: 1 })
-    await eventually('web was restarted', async () => (await restartsOf('web')) === before + 1)
+    await killedSince('web', before)
     expect(processStart(pid)).toBeUndefined()
     for (const name of ['piped', 'web'])
       await eventually(`${name} answers again`, async () => (await ask(await urlOf(name), 'echo', { message: 'x' })).isError !== true)

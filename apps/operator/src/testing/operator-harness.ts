@@ -123,7 +123,7 @@ export async function startOperator(options: HarnessOptions = {}): Promise<Opera
 }
 
 /** Waits until `check` gives something, and fails with `what` and the last thing it threw. */
-export async function eventually<T>(what: string, check: () => Promise<T | undefined | false>, limitMs = 30_000): Promise<T> {
+export async function eventually<T>(what: string, check: () => Promise<T | undefined | false>, limitMs = 60_000): Promise<T> {
   const deadline = performance.now() + limitMs
   let last: unknown
   for (;;) {

@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto'
-import { describe, expect, it } from 'vitest'
+import { describe, it } from 'vitest'
 import type { AuthStore } from '../auth/auth-store.ts'
 
 const MINUTE = 60_000
-/** Long enough for a few steps of a busy machine. */
-const SHORT = 3_000
+/** Long enough for a few steps of a busy machine. The tests wait for it side by side. */
+const SHORT = 5_000
 
 /** The behavior that every store of an authorization server has. `passed`: resolves when that much time has passed for the store. */
 export function describeAuthStore(name: string, open: () => Promise<{ store: AuthStore; passed(ms: number): Promise<void> }>) {
-  describe(`${name}: a store of an authorization server`, () => {
-    it('keeps a record of one kind under its id until it expires', async () => {
+  describe.concurrent(`${name}: a store of an authorization server`, () => {
+    it('keeps a record of one kind under its id until it expires', async ({ expect }) => {
       const { store, passed } = await open()
       const id = randomUUID()
       await store.put('code', id, { value: { a: [1, { b: null }] }, ttlMs: SHORT })
@@ -22,7 +22,7 @@ export function describeAuthStore(name: string, open: () => Promise<{ store: Aut
       expect(await store.consume('code', id, { graceMs: 0 })).toBe('missing')
     })
 
-    it('removes a record', async () => {
+    it('removes a record', async ({ expect }) => {
       const { store } = await open()
       const id = randomUUID()
       await store.put('login', id, { value: {}, ttlMs: MINUTE })
@@ -31,7 +31,7 @@ export function describeAuthStore(name: string, open: () => Promise<{ store: Aut
       expect(await store.get('login', id)).toBeUndefined()
     })
 
-    it('gives a record to one of many who take it', async () => {
+    it('gives a record to one of many who take it', async ({ expect }) => {
       const { store } = await open()
       const id = randomUUID()
       await store.put('pending', id, { value: { n: 1 }, ttlMs: MINUTE })
@@ -39,7 +39,7 @@ export function describeAuthStore(name: string, open: () => Promise<{ store: Aut
       expect(taken.filter((value) => value !== undefined)).toEqual([{ n: 1 }])
     })
 
-    it('lets one of many be the first to consume, and keeps saying so after another put', async () => {
+    it('lets one of many be the first to consume, and keeps saying so after another put', async ({ expect }) => {
       const { store, passed } = await open()
       const id = randomUUID()
       await store.put('refresh', id, { value: { n: 1 }, ttlMs: 10 * MINUTE })
@@ -52,7 +52,7 @@ export function describeAuthStore(name: string, open: () => Promise<{ store: Aut
       expect(await store.consume('refresh', id, { graceMs: SHORT - 1 })).toBe('reused')
     })
 
-    it('replaces a record by another one in one step, for one of many, and prolongs the records of the family', async () => {
+    it('replaces a record by another one in one step, for one of many, and prolongs the records of the family', async ({ expect }) => {
       const { store, passed } = await open()
       const [family, from] = [randomUUID(), randomUUID()]
       await store.put('login', family, { value: { user: 1 }, ttlMs: SHORT, family })
@@ -77,7 +77,7 @@ export function describeAuthStore(name: string, open: () => Promise<{ store: Aut
       expect(await replace(randomUUID(), MINUTE)).toBe('missing')
     })
 
-    it('replaces nothing for a family that is revoked', async () => {
+    it('replaces nothing for a family that is revoked', async ({ expect }) => {
       const { store } = await open()
       const [family, from, id] = [randomUUID(), randomUUID(), randomUUID()]
       await store.put('refresh', from, { value: {}, ttlMs: MINUTE })
@@ -90,7 +90,7 @@ export function describeAuthStore(name: string, open: () => Promise<{ store: Aut
       expect((await store.get('refresh', from))?.consumedAt).toBeUndefined()
     })
 
-    it('adds an id once', async () => {
+    it('adds an id once', async ({ expect }) => {
       const { store, passed } = await open()
       const id = randomUUID()
       const added = await Promise.all(Array.from({ length: 20 }, () => store.addOnce('assertion', id, SHORT)))
@@ -99,7 +99,7 @@ export function describeAuthStore(name: string, open: () => Promise<{ store: Aut
       expect(await store.addOnce('assertion', id, SHORT)).toBe(true)
     })
 
-    it('gives a lock to one of many, until it is released or over', async () => {
+    it('gives a lock to one of many, until it is released or over', async ({ expect }) => {
       const { store, passed } = await open()
       const name = randomUUID()
       const locks = await Promise.all(Array.from({ length: 20 }, () => store.lock(name, SHORT)))
@@ -114,7 +114,7 @@ export function describeAuthStore(name: string, open: () => Promise<{ store: Aut
       expect(await store.lock(name, MINUTE)).toBeDefined()
     })
 
-    it('ends a family with all its records, those included that come later, and tells observers', async () => {
+    it('ends a family with all its records, those included that come later, and tells observers', async ({ expect }) => {
       const { store } = await open()
       const [family, other, late] = [randomUUID(), randomUUID(), randomUUID()]
       await store.put('grant', family, { value: {}, ttlMs: MINUTE, family })

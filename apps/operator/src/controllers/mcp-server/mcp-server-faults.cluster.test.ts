@@ -14,6 +14,7 @@ import { mcpRemoteProxyType } from '@thv/resources/kinds/mcp-remote-proxy/schema
 import { mcpServerType } from '@thv/resources/kinds/mcp-server/schema'
 import { describeCluster, testNamespace } from '@thv/testkit/cluster/test-cluster'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { failureLimit } from '../../testing/failure-limit.ts'
 import { eventually, type OperatorUnderTest, startOperator } from '../../testing/operator-harness.ts'
 import { type WorkloadSteps, workloadSteps } from '../../testing/workload-steps.ts'
 
@@ -151,14 +152,14 @@ describeCluster('MCPServer in trouble', () => {
     )
     await steps.quiet()
     const before = warnings().length
+    const began = performance.now()
     await admin.delete(namespaces, { name: doomed })
     await eventually('the namespace is gone', async () => (await admin.tryGet(namespaces, { name: doomed })) === undefined, 90_000)
     await steps.quiet()
-    // Its Role goes with the namespace, perhaps first, so some calls are refused; they are tried again after ever longer times, and each
-    // of the dozen objects of a server wakes it once more when it goes.
+    // Its Role goes with the namespace, perhaps first, so some calls are refused; they are tried again after ever longer times.
     const said = warnings().slice(before)
     expect(said.filter((line) => line.includes('being terminated'))).toEqual([])
-    expect(said.length).toBeLessThanOrEqual(5 * (12 + 12))
+    expect(said.length).toBeLessThanOrEqual(failureLimit(5, performance.now() - began))
   })
 
   test('the last of many quick edits is what counts', async () => {
