@@ -18,6 +18,7 @@ export interface ServedResource {
 export interface KindCatalog {
   /** The kinds that a word names: a kind, plural, short name, `plural.group`, or a category, which is several. Throws `usage`. */
   find(word: string): readonly ServedResource[]
+  has(word: string): boolean
   /** The resource of a manifest. */
   ofManifest(apiVersion: string, kind: string): ServedResource | undefined
   /** Why there is no such resource, and what to do. */
@@ -35,19 +36,22 @@ export async function loadKinds(client: KubeClient, signal?: AbortSignal): Promi
 
 export function createCatalog(resources: readonly ServedResource[]): KindCatalog {
   const preferred = resources.filter((each) => each.isPreferred)
+  const named = (word: string): readonly ServedResource[] => {
+    const lower = word.toLowerCase()
+    const byName =
+      preferred.find((each) => namesOf(each).includes(lower)) ??
+      preferred.find((each) => each.shortNames.includes(lower)) ??
+      resources.find((each) => fullNamesOf(each).includes(lower))
+    return byName ? [byName] : preferred.filter((each) => each.categories.includes(lower) && each.verbs.includes('list'))
+  }
   return {
     find(word) {
-      const lower = word.toLowerCase()
-      const byName =
-        preferred.find((each) => namesOf(each).includes(lower)) ??
-        preferred.find((each) => each.shortNames.includes(lower)) ??
-        resources.find((each) => fullNamesOf(each).includes(lower))
-      if (byName) return [byName]
-      const group = preferred.filter((each) => each.categories.includes(lower) && each.verbs.includes('list'))
-      if (group.length > 0) return group
+      const found = named(word)
+      if (found.length > 0) return found
       const known = preferred.flatMap((each) => [each.type.plural, ...each.shortNames])
       throw new ThvError('usage', `the server has no resource type ${JSON.stringify(word)}.${suggestion(word, known)}`)
     },
+    has: (word) => named(word).length > 0,
     ofManifest: (apiVersion, kind) => resources.find(({ type }) => type.kind === kind && apiVersionOf(type) === apiVersion),
     missing(apiVersion, kind) {
       const lacks = `the server has no ${kind} of ${apiVersion}`

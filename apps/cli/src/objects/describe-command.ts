@@ -3,8 +3,9 @@ import type { KubeClient } from '@thv/kube/client/client'
 import type { StatusCondition } from '@thv/kube/objects/builtin-kinds'
 import type { KubeObject, ResourceType } from '@thv/kube/objects/types'
 import type { VirtualMCPCompositeToolDefinition } from '@thv/resources/kinds/virtual-mcp-composite-tool-definition/schema'
-import { loadKinds } from '../cluster/kind-catalog.ts'
+import { type KindCatalog, loadKinds } from '../cluster/kind-catalog.ts'
 import { type ClusterFlags, withCluster } from '../cluster/open-cluster.ts'
+import { SERVER_KINDS } from '../cluster/server-kinds.ts'
 import { parseTargets } from '../cluster/targets.ts'
 import type { ProgramEnv } from '../program.ts'
 import { plainText } from '../text/plain-text.ts'
@@ -12,11 +13,19 @@ import { ageText } from './age-text.ts'
 import { alignedRows } from './print-table.ts'
 import { yamlText } from './yaml-text.ts'
 
-/** thv describe KIND NAME…: all that matters about an object, for people: what is wanted, how it is, and what happened. */
+/** thv describe KIND NAME…, or the name of a server alone: all that matters about an object, for people: what is wanted, how it is, and what happened. */
 export async function runDescribe(words: readonly string[], options: ClusterFlags, env: ProgramEnv): Promise<void> {
   await withCluster(options, env, async ({ client, namespace }) => {
-    const targets = parseTargets(words, await loadKinds(client, env.signal))
+    const kinds = await loadKinds(client, env.signal)
+    const server = await serverNamed(words, { kinds, client, namespace })
+    const targets = server === undefined ? parseTargets(words, kinds) : []
     let printed = 0
+    const print = async (object: KubeObject) => {
+      if (printed++ > 0) env.out('\n\n')
+      const [events, steps] = [await eventsOf(client, object), await stepLines(object)]
+      env.out(describeObject(object, { events, steps }, Date.now()))
+    }
+    for (const object of server ?? []) await print(object)
     for (const { resource, names } of targets) {
       const { type } = resource
       const place = type.namespaced ? { namespace } : {}
@@ -24,14 +33,22 @@ export async function runDescribe(words: readonly string[], options: ClusterFlag
         names === undefined
           ? (await client.listAll(type, place)).items
           : await Promise.all(names.map((name) => client.get(type, { ...place, name }, { signal: env.signal })))
-      for (const object of objects) {
-        if (printed++ > 0) env.out('\n\n')
-        const [events, steps] = [await eventsOf(client, object), await stepLines(object)]
-        env.out(describeObject(object, { events, steps }, Date.now()))
-      }
+      for (const object of objects) await print(object)
     }
     if (printed === 0) throw new ThvError('usage', `no objects to describe in namespace ${namespace}`)
   })
+}
+
+/** The servers of that name, for a single word that is not a kind, as `thv logs` and `thv tools` take it. */
+async function serverNamed(
+  words: readonly string[],
+  { kinds, client, namespace }: { readonly kinds: KindCatalog; readonly client: KubeClient; readonly namespace: string },
+): Promise<KubeObject[] | undefined> {
+  const [name = ''] = words
+  if (words.length !== 1 || /[/,]/.test(name) || kinds.has(name)) return undefined
+  const found = await Promise.all(SERVER_KINDS.map((kind) => client.tryGet(kind as ResourceType, { namespace, name })))
+  const servers = found.filter((object) => object !== undefined)
+  return servers.length > 0 ? servers : undefined
 }
 
 /** `v1` Events: they name the object in one way for all writers. */

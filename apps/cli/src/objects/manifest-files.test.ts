@@ -43,6 +43,8 @@ describe('manifests', () => {
     ['- a\n- b\n', /a mapping is expected/],
     ['apiVersion: v1\n', /kind is missing/],
     ['apiVersion: v1\nkind: X\n', /metadata\.name is missing/],
+    ['apiVersion: v1\nkind: X\nmetadata: { name: y }\n', /metadata\.name is read as the boolean true: put it in quotes/],
+    ['apiVersion: v1\nkind: X\nmetadata: { name: 12 }\n', /metadata\.name is read as the number 12: put it in quotes/],
     ['a: b: c\n', /not YAML/],
     [
       `a: &a [x,x]\n${'bcdefgh'

@@ -92,7 +92,10 @@ function problemOf(value: unknown): string | undefined {
   if (typeof apiVersion !== 'string' || apiVersion === '') return 'not a Kubernetes object: apiVersion is missing'
   if (typeof kind !== 'string' || kind === '') return 'not a Kubernetes object: kind is missing'
   const { name } = (typeof metadata === 'object' && metadata !== null ? metadata : {}) as Record<string, unknown>
-  return typeof name === 'string' && name !== '' ? undefined : `${kind}: metadata.name is missing`
+  if (typeof name === 'string' && name !== '') return undefined
+  // YAML reads y, no, on and 12 as something else than a text.
+  const isOther = typeof name === 'boolean' || typeof name === 'number'
+  return isOther ? `${kind}: metadata.name is read as the ${typeof name} ${name}: put it in quotes` : `${kind}: metadata.name is missing`
 }
 
 /** `spec.env[0].name` and `spec.limits[cpu]` as steps. */

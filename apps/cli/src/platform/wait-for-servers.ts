@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from '@thv/kernel/clock'
+import { isThvError } from '@thv/kernel/errors'
 import type { KubeClient } from '@thv/kube/client/client'
 import { deployments, pods } from '@thv/kube/objects/resource-types'
 import type { ResourceType } from '@thv/kube/objects/types'
@@ -11,6 +12,8 @@ const OPERATOR = { namespace: 'toolhive-system', name: 'toolhive-operator' }
 const NAME_LABEL = 'toolhive-name'
 /** Fast enough to look alive, slow enough to cost nothing. */
 const LOOK_MS = 150
+/** After a look that did not reach the API server. */
+const LOOK_AGAIN_MS = 1_000
 
 export interface WaitOptions {
   readonly client: KubeClient
@@ -37,7 +40,16 @@ export async function waitForServers(options: WaitOptions): Promise<ServerState[
   let stuckSince: number | undefined
   const known = createAnswers(signal)
   for (;;) {
-    const [servers, others = []] = await Promise.all([readStates(client, signal), beside?.()])
+    const looked = await Promise.all([readStates(client, signal), beside?.()]).catch((error: unknown) => {
+      // A busy machine may stall the API server for longer than a connection waits for it.
+      if (!isThvError(error, 'kube_unreachable') || clock.monotonic() > deadline) throw error
+      return undefined
+    })
+    if (looked === undefined) {
+      await clock.sleep(LOOK_AGAIN_MS, signal)
+      continue
+    }
+    const [servers, others = []] = looked
     const states = [...servers.map((each) => known.confirmed(each)), ...others]
     view.show(states, clock.monotonic() - since)
     stuckSince = states.some(({ state }) => state !== 'ready' && state !== 'failing') ? undefined : (stuckSince ?? clock.monotonic())

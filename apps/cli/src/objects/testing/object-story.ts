@@ -131,6 +131,9 @@ export function objectStory(open: () => Promise<{ access: ServerAccess; namespac
     expect(out).toMatch(/^Name: +alpha\nNamespace: +\S+\nKind: +MCPServer \(toolhive\.stacklok\.dev\/v1beta1\)\nCreated: /)
     expect(out).toContain('\nSpec:\n  image: example.com/x:1\n')
     expect(out).toContain('\nEvents: none\n')
+    const aged = /\(.* ago\)/g
+    expect((await thv('describe', 'alpha')).out.replace(aged, '')).toBe(out.replace(aged, ''))
+    expect((await thv('describe', 'alpho')).error).toMatchObject({ message: expect.stringContaining('no resource type "alpho"') })
     place.write('secret.yaml', 'apiVersion: v1\nkind: Secret\nmetadata:\n  name: hidden\nstringData:\n  password: hunter2\n')
     await thv('apply', '-f', 'secret.yaml')
     const secret = (await thv('describe', 'secret', 'hidden')).out
