@@ -16,8 +16,10 @@ import type { VmcpConfig } from '@thv/vmcpconfig/vmcp-config'
 import type { Route } from './aggregate/aggregate.ts'
 import { possibleBackends } from './aggregate/possible-backends.ts'
 import { CompositeCalls, type ToolLimits } from './compose/composite-calls.ts'
+import type { CompositeOffer } from './compose/composite-offers.ts'
 import type { WaitingWorkflows } from './compose/suspended-workflows.ts'
 import type { ListKind } from './members/load-lists.ts'
+import { joinChallenges } from './members/login-challenge.ts'
 import type { Member } from './members/member.ts'
 import type { MemberRoster } from './members/member-roster.ts'
 import { type PassedHeaders, passedHeaders } from './members/passed-headers.ts'
@@ -209,12 +211,36 @@ export class Offer {
    */
   async routeAfterLogin({ method, message: { params = {} } }: ParsedRequest): Promise<ReturnType<typeof findRoute> | LoginChallenge> {
     const waiting = this.view.awaitingLogin
-    const names = waiting.map(({ name }) => name)
-    const meant = possibleBackends({ method, params }, names, this.#config.aggregation)
+    const meant = this.#waitingFor({ method, params })
     const challenges = await this.view.loadAfterLogin(waiting.filter(({ name }) => meant.includes(name)))
     const found = findRoute(this.view.now, method, params)
     const [challenge, ...others] = challenges
     return found !== undefined && isRejection(found) && challenge !== undefined && others.length === 0 ? { challenge } : found
+  }
+
+  /** The composite tool of a call lacks tools, and lists of some backends wait for a login of the caller. */
+  lacksLogin({ method, message }: ParsedRequest): boolean {
+    const name = message.params?.['name']
+    if (method !== METHODS.toolsCall || typeof name !== 'string') return false
+    return this.view.composites.missing.has(name) && this.view.awaitingLogin.length > 0
+  }
+
+  /** The same as `routeAfterLogin` for a composite tool. Undefined: it lacks more than a login. */
+  async compositeAfterLogin({ method, message: { params = {} } }: ParsedRequest): Promise<CompositeOffer | LoginChallenge | undefined> {
+    const missing = this.view.composites.missing.get(String(params['name'])) ?? []
+    const waiting = this.view.awaitingLogin
+    const meant = missing.flatMap((tool) => {
+      const own = waiting.filter(({ name }) => tool.startsWith(`${name}.`))
+      const names = own.length > 0 ? own.map(({ name }) => name) : this.#waitingFor({ method, params: { name: tool } })
+      return names.length === 1 ? names : []
+    })
+    const challenge = joinChallenges(await this.view.loadAfterLogin(waiting.filter(({ name }) => meant.includes(name))))
+    return this.composites.find(method, params) ?? (challenge && { challenge })
+  }
+
+  #waitingFor(request: { readonly method: string; readonly params: JsonObject }): readonly string[] {
+    const names = this.view.awaitingLogin.map(({ name }) => name)
+    return possibleBackends(request, names, this.#config.aggregation)
   }
 
   /** The response to a list request, out of memory. */

@@ -84,11 +84,10 @@ export class VirtualBackend implements Backend {
   /** Policies see the tools of this caller too. */
   around<C extends MessageContext, T>(context: C, work: (context: C) => T): T {
     const { offer } = this.#options
-    const { caller, exchange } = context
+    const { caller, exchange, era, received } = context
     const passed = offer.passed(exchange.headers)
     if (!offer.roster.isPerCaller && passed === undefined) return work(context)
-    const received = context.era === 'modern' ? context.received : undefined
-    return outgoingScope.run({ caller, exchange, passed, received }, work, context)
+    return outgoingScope.run({ caller, exchange, passed, era, received }, work, context)
   }
 
   async post(context: MessageContext): Promise<void> {

@@ -3,7 +3,7 @@ import { addGatewayGauges } from '@thv/gateway/metrics/gateway-gauges'
 import { startMetricsServer } from '@thv/gateway/metrics-server'
 import type { LiveSessionRecord } from '@thv/gateway/sessions/live-sessions'
 import type { Resolve } from '@thv/http/outbound/guarded-connector'
-import { createOutbound } from '@thv/http/outbound/outbound'
+import { createOutbound, type Outbound } from '@thv/http/outbound/outbound'
 import { type Clock, systemClock } from '@thv/kernel/clock'
 import { tryParseDuration } from '@thv/kernel/duration'
 import { errorMessage } from '@thv/kernel/errors'
@@ -56,6 +56,8 @@ export interface VmcpServerOptions {
   readonly clock?: Clock
   /** Name resolution for backends; the system's unless given. */
   readonly resolve?: Resolve | undefined
+  /** For questions to identity providers; one of its own unless given. */
+  readonly providers?: Outbound | undefined
   /** A load balancer in front must hear of the end first; by default where `VMCP_NAMESPACE` is set. */
   readonly isPod?: boolean | undefined
   /** Main module of the worker that reads policies. */
@@ -83,7 +85,7 @@ export async function startVmcp(options: VmcpServerOptions): Promise<RunningVmcp
   const front = frontConfig(config, env)
   const sealKeys = SealKeys.fromEnv(env)
   const metrics = createMetrics()
-  const providers = createOutbound({ clock })
+  const providers = options.providers ?? createOutbound({ clock })
   lifecycle.onShutdown('providers', () => providers.close())
   const policies = await openFrontPolicies(front, { log, metrics, clock, workerEntry: options.workerEntry })
   const state = await openSharedState({ config: front, env, log, metrics, clock })

@@ -49,7 +49,7 @@ export const wireErrors = {
     meaning:
       'The handler failed for a reason that is not the fault of the client. The cause is in the log of the server; a retry may help.',
   },
-  // The three codes of revision 2026-07-28. No other code of -32020 to -32099 may ever be sent: the range belongs to the standard.
+  // The three codes of revision 2026-07-28. No other code of -32020 to -32099 may ever be sent to its clients: the range belongs to the standard.
   header_mismatch: {
     jsonRpcCode: -32020,
     httpStatus: 400,
@@ -119,6 +119,14 @@ export const wireErrors = {
     text: 'A login at a provider is needed',
     meaning:
       'The call needs a provider where the user has not logged in. Clients that declared URL elicitation get a link for the user instead of this error; repeat the call after the login.',
+  },
+  // Revision 2025-11-25 only, and only to clients that declared URL elicitation: never to be sent to a 2026-07-28 client.
+  url_elicitation_required: {
+    jsonRpcCode: -32042,
+    httpStatus: 403,
+    text: 'A login at a provider is needed',
+    meaning:
+      'The call needs a provider where the user has not logged in. The data of the error has a link for the user; repeat the call after the login.',
   },
   method_not_allowed: {
     jsonRpcCode: 405,

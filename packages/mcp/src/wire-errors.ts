@@ -23,6 +23,14 @@ export interface Rejection {
   readonly inBand?: true
   /** Answers the request instead of an error, such as with a question to the user. Always with `inBand`. */
   readonly result?: JsonObject
+  /** For a client that shows links to its user: opening them removes the reason. They stand in no answer unless `withLinks` puts them there. */
+  readonly links?: readonly LoginLink[]
+}
+
+/** A page that the user opens, and why. */
+export interface LoginLink {
+  readonly url: string
+  readonly message: string
 }
 
 export type RejectionOptions = Partial<Omit<Rejection, 'error'>>

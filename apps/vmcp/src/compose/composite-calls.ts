@@ -7,9 +7,11 @@ import { runWorkflow, type WorkflowOutcome } from '@thv/workflow/run-workflow'
 import type { Answer, Question, WorkflowHost } from '@thv/workflow/workflow-host'
 import { WorkflowSlots } from '@thv/workflow/workflow-slots'
 import type { Route } from '../aggregate/aggregate.ts'
+import { joinChallenges } from '../members/login-challenge.ts'
 import type { RunningWork } from '../route/virtual-call.ts'
+import { certainTools } from './certain-tools.ts'
 import type { CompositeOffer } from './composite-offers.ts'
-import { callStepTool, type StepClients, type StepDeps } from './step-call.ts'
+import { callStepTool, type StepClients, type StepDeps, StepNeedsLogin } from './step-call.ts'
 import type { Belonging, Suspension, WaitingWorkflows } from './suspended-workflows.ts'
 
 export type { ToolLimits } from './step-call.ts'
@@ -72,13 +74,18 @@ export class CompositeCalls {
         return reject('invalid_params', { detail: 'requestState is not valid', data: { reason: 'expired' } })
       const answers = kept && answersOf(Object.keys(kept.inputRequests), kept.state.questions, inputResponses)
       if (kept !== undefined && answers === undefined) return await this.#asked(belonging, kept, kept.until)
+      const challenge = kept === undefined ? await this.#missingLogins(offer) : undefined
+      if (challenge !== undefined) return challenge
+      const logins: StepLogins = { called: 0, challenges: [] }
       const outcome = await runWorkflow(offer.workflow, {
-        ...{ host: this.#host(request, running), params: args as never, signal: running.signal },
+        ...{ host: this.#host(request, running, logins), params: args as never, signal: running.signal },
         maxParallelSteps: this.#options.maxParallelSteps(),
         asks: client.asks === 'input_required' ? 'suspend' : 'wait',
         ...(kept && { resume: { state: kept.state, answers: answers ?? {} } }),
       })
-      return await this.#answer(request, belonging, outcome)
+      // A client repeats the whole call after the login, so nothing may have run yet.
+      const late = outcome.kind === 'failed' && logins.called === 0 ? joinChallenges(logins.challenges) : undefined
+      return late ?? (await this.#answer(request, belonging, outcome))
     } finally {
       free()
     }
@@ -114,7 +121,15 @@ export class CompositeCalls {
     return requestState === undefined ? busy() : { resultType: 'input_required', inputRequests, requestState }
   }
 
-  #host({ offer, client }: CompositeRequest, { progress }: RunningWork): WorkflowHost {
+  /** Asked for before the first step, so that no step has run when the client repeats the call after the login. */
+  async #missingLogins({ workflow, targets }: CompositeOffer): Promise<Rejection | undefined> {
+    const routes = certainTools(workflow).flatMap((tool) => targets.get(tool) ?? [])
+    const backends = new Set(routes.flatMap(({ selector, backend }) => (selector === undefined ? [backend] : [])))
+    const found = await Promise.all([...backends].map((backend) => this.#options.member(backend)?.missingLogin()))
+    return joinChallenges(found.filter((challenge) => challenge !== undefined))
+  }
+
+  #host({ offer, client }: CompositeRequest, { progress }: RunningWork, logins: StepLogins): WorkflowHost {
     const { asks } = client
     // The view may change while the workflow runs: each step asks it again.
     const routeOf = (tool: string) => this.#options.offered(offer.name)?.targets.get(tool)
@@ -126,7 +141,16 @@ export class CompositeCalls {
           this.#options.log.info('a step is not permitted', { tool: offer.name, step: call.step })
           throw new Error(DENIED)
         }
-        return await callStepTool(this.#options, { call, route, clients: client }, signal)
+        logins.called++
+        try {
+          return await callStepTool(this.#options, { call, route, clients: client }, signal)
+        } catch (error) {
+          if (error instanceof StepNeedsLogin) {
+            logins.called--
+            logins.challenges.push(error.challenge)
+          }
+          throw error
+        }
       },
       inputSchema: (tool) => {
         const schema = routeOf(tool)?.item['inputSchema']
@@ -139,6 +163,13 @@ export class CompositeCalls {
       }),
     }
   }
+}
+
+/** Logins that steps of one run lacked. */
+interface StepLogins {
+  /** Calls that went to a backend. */
+  called: number
+  readonly challenges: Rejection[]
 }
 
 /** The text of a call that is denied. */

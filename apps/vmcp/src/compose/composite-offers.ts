@@ -5,6 +5,7 @@ import { checkWorkflow } from '@thv/workflow/check-workflow'
 import type { Workflow } from '@thv/workflow/workflow'
 import type { Route, View } from '../aggregate/aggregate.ts'
 import { legalName } from '../aggregate/legal-names.ts'
+import { certainTools } from './certain-tools.ts'
 import { stepTargets } from './step-targets.ts'
 
 /** A composite tool and the name that clients see. */
@@ -23,10 +24,12 @@ export interface CompositeOffer extends NamedWorkflow {
 export interface CompositeOffers {
   readonly offered: ReadonlyMap<string, CompositeOffer>
   readonly leftOut: readonly { readonly name: string; readonly reason: string }[]
+  /** By the name of one that is left out: the tools that are not there, and those that it calls in any case. */
+  readonly missing: ReadonlyMap<string, readonly string[]>
   readonly warnings: readonly string[]
 }
 
-export const NO_COMPOSITES: CompositeOffers = { offered: new Map(), leftOut: [], warnings: [] }
+export const NO_COMPOSITES: CompositeOffers = { offered: new Map(), leftOut: [], missing: new Map(), warnings: [] }
 
 /** Compiles the composite tools of a file that was checked already. */
 export function compileWorkflows(tools: readonly CompositeTool[]): readonly NamedWorkflow[] {
@@ -46,6 +49,7 @@ export function offerComposites(view: View, workflows: readonly NamedWorkflow[])
   const targetOf = stepTargets(view)
   const offered = new Map<string, CompositeOffer>()
   const leftOut: { name: string; reason: string }[] = []
+  const lacking = new Map<string, readonly string[]>()
   const warnings: string[] = []
   for (const { name, workflow } of workflows) {
     const targets = new Map<string, Route>()
@@ -56,6 +60,7 @@ export function offerComposites(view: View, workflows: readonly NamedWorkflow[])
     })
     if (missing.length > 0) {
       leftOut.push({ name, reason: `no backend offers ${missing.join(', ')}` })
+      lacking.set(name, [...new Set([...missing, ...certainTools(workflow)])])
       continue
     }
     const judged = workflowAnnotations(workflow, (tool) => hintsOf(targets.get(tool)))
@@ -63,7 +68,7 @@ export function offerComposites(view: View, workflows: readonly NamedWorkflow[])
     if (name !== workflow.tool.name) warnings.push(`${workflow.tool.name}: is offered as ${name}`)
     offered.set(name, { name, workflow, targets, item: itemOf(name, workflow, judged.annotations) })
   }
-  return { offered, leftOut, warnings }
+  return { offered, leftOut, missing: lacking, warnings }
 }
 
 function itemOf(name: string, { tool, outputSchema }: Workflow, annotations: ToolHints): JsonObject {

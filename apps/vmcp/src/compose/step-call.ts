@@ -4,10 +4,11 @@ import { errorMessage } from '@thv/kernel/errors'
 import type { McpClient, RequestOptions } from '@thv/mcp/client/mcp-client'
 import { isObject, type JsonObject } from '@thv/mcp/json-rpc'
 import { METHODS } from '@thv/mcp/methods'
-import { errorObjectOf, isRejection } from '@thv/mcp/wire-errors'
+import { errorObjectOf, isRejection, type Rejection } from '@thv/mcp/wire-errors'
 import type { Log } from '@thv/telemetry/log'
 import type { ToolCall, ToolResult } from '@thv/workflow/workflow-host'
 import type { Route } from '../aggregate/aggregate.ts'
+import { LocalRefusal } from '../members/local-refusal.ts'
 import type { Member } from '../members/member.ts'
 import { callFailure } from '../route/call-failure.ts'
 import { toolDestination } from '../route/find-route.ts'
@@ -36,7 +37,17 @@ export interface StepDeps {
   toolLimits(route: Route, backend: string): ToolLimits
 }
 
-/** Calls a backend's tool for a step. Messages of errors name no backend: clients see them. */
+/** The caller has to log in to a provider first. The backend was not asked. */
+export class StepNeedsLogin extends Error {
+  readonly challenge: Rejection
+
+  constructor(challenge: Rejection) {
+    super(errorObjectOf(challenge).message)
+    this.challenge = challenge
+  }
+}
+
+/** Calls a backend's tool for a step. Throws StepNeedsLogin. Messages of errors name no backend: clients see them. */
 export async function callStepTool(
   deps: StepDeps,
   { call, route, clients }: { readonly call: ToolCall; readonly route: Route | undefined; readonly clients: StepClients },
@@ -64,6 +75,8 @@ export async function callStepTool(
     })
   } catch (error) {
     signal.throwIfAborted()
+    const challenge = error instanceof LocalRefusal ? error.challenge : undefined
+    if (challenge !== undefined) throw new StepNeedsLogin(challenge)
     const failure = callFailure(error, { backend: member.name, timeoutMs })
     if (!failure?.isAnswer)
       deps.log.warn('a step failed at a backend', { backend: member.name, step: call.step, error: errorMessage(error) })

@@ -100,7 +100,7 @@ export class LegacyEndpoint {
     const methods = new Set([...changed].map((kind) => CHANGES[kind]))
     for (const method of methods) {
       const text = serialise({ jsonrpc: '2.0', method })
-      for (const session of this.sessions.all()) if (session.isInitialized) session.outlet.deliver(text, { key: method })
+      for (const session of this.sessions.all()) if (session.isInitialized) session.outlet.announce(text, method)
     }
   }
 
@@ -183,7 +183,8 @@ export class LegacyEndpoint {
     const params = request.message.params ?? {}
     const current = offer.view.current()
     const view = current instanceof Promise ? await current : current
-    const composite = offer.composites.find(request.method, params)
+    const composite = offer.lacksLogin(request) ? await offer.compositeAfterLogin(request) : offer.composites.find(request.method, params)
+    if (composite !== undefined && 'challenge' in composite) return call.challenge(composite.challenge)
     if (composite !== undefined) return await this.#compose(session, { request, reply, call, identity: context.caller.identity }, composite)
     const { search } = offer
     if (search.isFind(request.method, params))
@@ -253,7 +254,7 @@ export class LegacyEndpoint {
   #call(session: VirtualSession, context: MessageContext, { request, reply }: Pick<Answering, 'request' | 'reply'>): VirtualCall {
     const { offer } = this.#options
     return new VirtualCall({
-      ...{ context, request, reply, deps: offer, timeoutMs: offer.timeoutMs(request), ...offer.retryOf(request) },
+      ...{ context, request, reply, session, deps: offer, timeoutMs: offer.timeoutMs(request), ...offer.retryOf(request) },
       isAsking: () => session.questions.size > 0,
       wantsLog: (params) => session.wantsLog(params),
       project: (result) => legacyResult(offer.limited(result, request.method)),

@@ -7,6 +7,7 @@ import type { ClientHandler, ClientHandlers, Listening, McpClient } from '@thv/m
 import { isLogLevel, LOG_LEVELS, type LogLevel } from '@thv/mcp/envelope'
 import { type JsonObject, type JsonRpcNotification, type RequestId, serialise } from '@thv/mcp/json-rpc'
 import { METHODS, NOTIFICATIONS } from '@thv/mcp/methods'
+import type { LegacyClient } from '@thv/mcp/url-elicitation'
 import { type LegacyVersion, negotiateVersion } from '@thv/mcp/versions'
 import type { Log } from '@thv/telemetry/log'
 import { LocalRefusal } from '../members/local-refusal.ts'
@@ -86,6 +87,10 @@ export class VirtualSession implements LiveSession {
     for (const uri of uris) this.#subscriptions.delete(uri)
     member.release(client)
     if (successor !== undefined) for (const uri of uris) this.subscribe(successor, uri).catch((error: unknown) => this.#warn(error))
+  }
+
+  get client(): LegacyClient {
+    return { capabilities: this.#capabilities, version: this.version }
   }
 
   /** Whether the client can show a form. One that names no mode means forms. */

@@ -137,11 +137,13 @@ const callerToken: Middleware = {
 /** Without the authorization server there are only requests of our own, such as those of a preview: they have no user. */
 const withoutLogin: Middleware = { name: 'upstreamswap', withholds: ['authorization'] }
 
+const NO_CLIENT: OutgoingScope = { caller: undefined, exchange: undefined }
+
 function clientOf(id: string | undefined, secret: string | undefined) {
   return { id, ...(secret !== undefined && { secret: () => secret }) }
 }
 
 function hopOf({ name, transport }: ResolvedBackend, scope: OutgoingScope | undefined): Hop {
-  const { caller, exchange, received } = scope ?? { caller: undefined, exchange: undefined, received: undefined }
-  return { caller, exchange, backend: { name, transport }, outgoing: received, credentials: undefined, trace: undefined }
+  const { caller, exchange, era, received } = scope ?? NO_CLIENT
+  return { caller, exchange, era, backend: { name, transport }, outgoing: received, credentials: undefined, trace: undefined }
 }

@@ -1,6 +1,7 @@
 import { McpErrorResponse } from '@thv/mcp/client/client-errors'
 import type { ErrorObject } from '@thv/mcp/json-rpc'
 import type { Rejection } from '@thv/mcp/wire-errors'
+import { isLoginChallenge } from './login-challenge.ts'
 
 /** An error that this process answers in place of a backend, which was not asked: it says nothing about the backend's health. */
 export class LocalRefusal extends McpErrorResponse {
@@ -14,7 +15,6 @@ export class LocalRefusal extends McpErrorResponse {
 
   /** The answer that leads the client to the login that is missing. Undefined: a login is not what is missing. */
   get challenge(): Rejection | undefined {
-    const isLogin = this.rejection?.headers?.['www-authenticate'] !== undefined || this.rejection?.result !== undefined
-    return isLogin ? this.rejection : undefined
+    return this.rejection !== undefined && isLoginChallenge(this.rejection) ? this.rejection : undefined
   }
 }

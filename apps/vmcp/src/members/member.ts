@@ -6,9 +6,11 @@ import { type Headers, HttpEndpoint } from '@thv/mcp/client/http/http-endpoint'
 import { createHttpSseClient } from '@thv/mcp/client/http/http-sse-client'
 import { createStreamableHttpClient } from '@thv/mcp/client/http/streamable-http-client'
 import type { ClientHandlers, ClientOptions, McpClient } from '@thv/mcp/client/mcp-client'
+import type { Rejection } from '@thv/mcp/wire-errors'
 import type { Log } from '@thv/telemetry/log'
 import type { ResolvedBackend } from '../discover/resolved-backend.ts'
 import { type BackendCredentials, backendCredentials } from './backend-credentials.ts'
+import { LocalRefusal } from './local-refusal.ts'
 import type { LoginVault } from './login-vault.ts'
 import { type HealthSettings, MemberHealth } from './member-health.ts'
 import { type OutgoingScope, outgoingScope, partyOfScope, requestClass } from './outgoing-scope.ts'
@@ -123,6 +125,17 @@ export class Member {
     return headers instanceof Promise
       ? headers.then((settled) => withPassed(settled, passed, withheld))
       : withPassed(headers, passed, withheld)
+  }
+
+  /** The challenge that leads to the login that calls of this caller lack. Undefined: none, or something else is missing. */
+  async missingLogin(): Promise<Rejection | undefined> {
+    if (!this.isPerCaller) return undefined
+    try {
+      await this.#credentials?.headers()
+      return undefined
+    } catch (error) {
+      return error instanceof LocalRefusal ? error.challenge : undefined // a call shows every other problem
+    }
   }
 
   /** Takes over settings that need no other connection: sessions at the backend go on, with new credentials where those have changed. */

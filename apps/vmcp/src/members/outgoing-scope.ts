@@ -4,7 +4,7 @@ import { readBearer } from '@thv/auth/incoming/bearer'
 import { partyOf } from '@thv/gateway/sessions/party'
 import type { Exchange } from '@thv/http/server/exchange'
 import type { ParsedMessage } from '@thv/mcp/parse-body'
-import { ANONYMOUS, type Caller } from '@thv/middleware/pipeline/request-context'
+import { ANONYMOUS, type Caller, type Era } from '@thv/middleware/pipeline/request-context'
 import type { PassedHeaders } from './passed-headers.ts'
 
 /** The request of a client that backends are called for. Credentials at backends may depend on the caller. */
@@ -12,7 +12,8 @@ export interface OutgoingScope {
   /** Undefined for a request of our own. */
   readonly caller: Caller | undefined
   readonly exchange: Exchange | undefined
-  /** The client's message, where it can be answered with a question. */
+  readonly era?: Era | undefined
+  /** The client's message. */
   readonly received?: ParsedMessage | undefined
   /** Headers of the client that go on to the backend. */
   readonly passed?: PassedHeaders | undefined

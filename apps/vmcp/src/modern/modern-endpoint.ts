@@ -108,7 +108,9 @@ export class ModernEndpoint {
     const call = this.#call(context, answering)
     const current = this.#offer.view.current()
     const view = current instanceof Promise ? await current : current
-    const composite = this.#offer.composites.find(request.method, params)
+    const isLacking = this.#offer.lacksLogin(request)
+    const composite = isLacking ? await this.#offer.compositeAfterLogin(request) : this.#offer.composites.find(request.method, params)
+    if (composite !== undefined && 'challenge' in composite) return call.challenge(composite.challenge)
     if (composite !== undefined) return await this.#compose(context, { params, call, composite })
     if (this.#offer.search.isFind(request.method, params)) return await this.#find(context, params, call)
     const known = findRoute(view, request.method, params)

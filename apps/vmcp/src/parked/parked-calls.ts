@@ -63,7 +63,9 @@ export class ParkedCalls {
       const state = { replica: this.#replica, id: call.id, round: call.round, until: this.#clock.now() + PARKED_MS }
       return { resultType: 'input_required', inputRequests: round.inputRequests, requestState: this.#seal.seal(state) }
     } catch (error) {
-      if (!(error instanceof McpErrorResponse)) throw error
+      // The answer that leads to a login is the client's own matter, not one of the backend.
+      const isChallenge = error instanceof LocalRefusal && error.challenge !== undefined
+      if (!(error instanceof McpErrorResponse) || isChallenge) throw error
       const { rpcCode: code, message, data } = error
       throw new McpErrorResponse(modernError(data === undefined ? { code, message } : { code, message, data }))
     }

@@ -17,12 +17,14 @@ import {
 } from '@thv/mcp/json-rpc'
 import { NOTIFICATIONS } from '@thv/mcp/methods'
 import type { ParsedRequest } from '@thv/mcp/parse-body'
+import { type LegacyClient, withLinks } from '@thv/mcp/url-elicitation'
 import { errorObjectOf, isRejection, type Rejection, reject } from '@thv/mcp/wire-errors'
 import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
 import type { MessageContext } from '@thv/middleware/pipeline/request-context'
 import type { Log } from '@thv/telemetry/log'
 import { formatTraceparent } from '@thv/telemetry/trace/trace-context'
 import { LocalRefusal } from '../members/local-refusal.ts'
+import { isLoginChallenge } from '../members/login-challenge.ts'
 import type { Member } from '../members/member.ts'
 import type { CallDeadlines, TimedCall } from './call-deadlines.ts'
 import { callFailure, circuitOpen } from './call-failure.ts'
@@ -66,6 +68,8 @@ export interface VirtualCallOptions {
   /** The result and the error as this client knows them; the HTTP status of an error. */
   project(result: JsonObject, client: CallingClient): JsonObject
   projectError(error: ErrorObject, client: CallingClient): { readonly error: ErrorObject; readonly status: number }
+  /** Of a client of the handshake era, which says whether it shows links. */
+  readonly session?: { readonly client: LegacyClient }
 }
 
 /** The call, for work of this program that answers it. */
@@ -173,8 +177,9 @@ export class VirtualCall implements TimedCall, CancelListener {
     deps.deadlines.add(this)
     try {
       const result = await work({ signal: this.signal, progress: (progress) => this.#progress(progress) })
-      if (isRejection(result)) this.reject(result)
-      else this.#finish(result)
+      if (!isRejection(result)) this.#finish(result)
+      else if (isLoginChallenge(result)) this.challenge(result)
+      else this.reject(result)
     } catch (error) {
       if (this.#isAbandoned) return
       deps.log.error('a call failed', { method: request.method, error: errorMessage(error) })
@@ -248,10 +253,15 @@ export class VirtualCall implements TimedCall, CancelListener {
   }
 
   /** An HTTP error while nothing has been sent: clients look for the login that they need in its header. */
-  challenge(rejection: Rejection): void {
-    const { request, reply, context, deps } = this.#options
+  challenge(challenge: Rejection): void {
+    const { request, reply, context, deps, session } = this.#options
+    const rejection = session === undefined ? challenge : withLinks(challenge, session.client)
     if (rejection.result !== undefined) {
       this.#finish(rejection.result)
+      return
+    }
+    if (rejection.inBand) {
+      this.reject(rejection)
       return
     }
     const message = errorResponse(request.id, errorObjectOf(rejection))

@@ -1,4 +1,5 @@
 import type { Resolve } from '@thv/http/outbound/guarded-connector'
+import type { Outbound } from '@thv/http/outbound/outbound'
 import { createLifecycle } from '@thv/kernel/lifecycle'
 import { CollectingLog } from '@thv/telemetry/testing/collecting-log'
 import { readVmcpDocument } from '@thv/vmcpconfig/read-vmcp-config'
@@ -21,6 +22,8 @@ export interface TestVmcpOptions {
   /** A free one unless given. */
   readonly port?: number
   readonly resolve?: Resolve
+  /** For questions to identity providers. */
+  readonly providers?: Outbound
   /** False: it does not wait until each backend has answered or failed once. */
   readonly isAttempted?: boolean
 }
@@ -51,6 +54,7 @@ export async function startTestVmcp(options: TestVmcpOptions): Promise<TestVmcp>
   const running = await startVmcp({
     ...{ config: testConfig(options), lifecycle, log, env: options.env ?? {} },
     ...{ host: '127.0.0.1', port: options.port ?? 0, sessionTtlMs: 60_000, version: '0.0.1', resolve: options.resolve },
+    providers: options.providers,
     ...(options.isAttempted !== false && { firstWaitMs: FIRST_WAIT_MS }),
   })
   await running.live.first

@@ -12,6 +12,8 @@ export interface AccountView {
           readonly since: string
           readonly providers: readonly string[]
         }[]
+        /** How many more there are. */
+        readonly olderSessions: number
       }
     | undefined
   readonly consents: readonly { readonly id: string; readonly client: string; readonly until: string }[]
@@ -39,7 +41,7 @@ export function accountPage(view: AccountView): Page {
   return page('Your account', body.join('\n'), ["'self'", ...view.formTargets])
 }
 
-function ofUser({ label, providers, sessions }: NonNullable<AccountView['user']>, view: AccountView): string[] {
+function ofUser({ label, providers, sessions, olderSessions }: NonNullable<AccountView['user']>, view: AccountView): string[] {
   return [
     `<p>Logged in as ${escapeHtml(label)}</p>`,
     button(view, { name: 'logout', value: '1', text: 'Log out of this page' }),
@@ -58,6 +60,8 @@ function ofUser({ label, providers, sessions }: NonNullable<AccountView['user']>
       })),
       'No application is logged in.',
     ),
+    ...(olderSessions > 0 ? [`<p>${olderSessions} older sessions are not listed.</p>`] : []),
+    ...(sessions.length > 1 ? [button(view, { name: 'end-all', value: '1', text: 'End all sessions' })] : []),
   ]
 }
 

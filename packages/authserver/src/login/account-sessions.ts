@@ -26,7 +26,8 @@ export interface AccountSessions {
 
 const KIND = 'account'
 const LIFE_MS = 400 * 24 * 3_600_000
-const MAX_SESSIONS = 50
+/** Of one user; the oldest is forgotten first. */
+const MAX_SESSIONS = 500
 const LOCK_MS = 5_000
 const LOCK_ATTEMPTS = 8
 

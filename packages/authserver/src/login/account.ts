@@ -37,6 +37,7 @@ export interface AccountOptions {
 export type Account = (exchange: Exchange, form: URLSearchParams | undefined) => Promise<void>
 
 const CSRF = 'account csrf'
+const LISTED = 50
 
 /** Shows what a browser has allowed and, after a login, the providers and sessions of its user; ends each of them. */
 export function createAccount(options: AccountOptions): Account {
@@ -53,7 +54,8 @@ export function createAccount(options: AccountOptions): Account {
     return {
       label: [name, email].filter((part) => part !== undefined).join(', ') || account,
       providers: connected,
-      sessions: live.map(({ family, client = 'An application without a name', since, providers }) => ({
+      olderSessions: Math.max(0, live.length - LISTED),
+      sessions: live.slice(0, LISTED).map(({ family, client = 'An application without a name', since, providers }) => ({
         ...{ id: family, client, providers },
         since: day(since),
       })),
@@ -89,6 +91,14 @@ export function createAccount(options: AccountOptions): Account {
     events.report({ type: 'auth_revocation', outcome: 'success', account, client: own.client })
   }
 
+  /** Those that the page does not list, too. */
+  async function endAll(account: string): Promise<void> {
+    const all = await accounts.list(account)
+    for (const { family } of all) await store.revokeFamily(family, familyMs)
+    log.info('all sessions ended by their user', { account, sessions: all.length })
+    for (const { client } of all) events.report({ type: 'auth_revocation', outcome: 'success', account, client })
+  }
+
   return async (exchange, form) => {
     const { request, response, method } = exchange
     if (method !== 'GET' && method !== 'POST') return sendMethodNotAllowed(exchange, 'GET, POST')
@@ -106,6 +116,7 @@ export function createAccount(options: AccountOptions): Account {
     } else if (form.has('logout')) response.setHeader('Set-Cookie', cookieLine(LOGIN_COOKIE, '', { isSecure, maxAgeSeconds: 0 }))
     else if (session !== undefined && provider !== null) await disconnect(session.account, provider)
     else if (session !== undefined && family !== null) await end(session.account, family)
+    else if (session !== undefined && form.has('end-all')) await endAll(session.account)
     redirect(response, action)
   }
 }

@@ -249,6 +249,24 @@ describe('a user who connects a provider, or looks at the account', () => {
       expect(valuesOf(await first.browser.visit(account()), 'end')).not.toContain(second.family)
     })
 
+    it('lists the newest 50 sessions, and ends all of them and the older ones at once', async () => {
+      const grace = await logIn('grace')
+      const families = Array.from({ length: 60 }, (_, index) => `grace-${index}`)
+      const sessions = families.map((family, index) => ({ family, client: 'x', since: index }))
+      const kept = { value: { sessions: [...sessions, { family: grace.family, since: 60 }] }, ttlMs: 60_000 }
+      await server.store.put('account', grace.account, kept)
+      for (const family of families) await server.store.put('login', family, { value: { providers: ['corp'] }, ttlMs: 60_000, family })
+      const other = await logIn('heidi')
+      const page = await grace.browser.visit(account())
+      expect(valuesOf(page, 'end')).toHaveLength(50)
+      expect(page.text).toContain('11 older sessions are not listed')
+      expect((await grace.browser.submit(page, { 'end-all': '1' })).status).toBe(303)
+      const ended = await Promise.all([...families, grace.family].map((family) => server.store.isRevoked(family)))
+      expect(new Set(ended)).toEqual(new Set([true]))
+      expect(await server.store.isRevoked(other.family)).toBe(false)
+      expect(valuesOf(await grace.browser.visit(account()), 'end')).toEqual([])
+    })
+
     it('MCP security guide: one user does not reach the sessions and providers of another', async () => {
       const [ada, mallory] = [await logIn('ada'), await logIn('mallory')]
       await through(ada.browser, linkFor(ada), 'ada')

@@ -87,6 +87,7 @@ export class BackendClient {
       caller,
       backend: this.#info,
       exchange: undefined,
+      era: undefined,
       outgoing: undefined,
       credentials: undefined,
       trace: undefined,

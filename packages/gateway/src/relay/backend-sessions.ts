@@ -4,6 +4,7 @@ import { errorMessage } from '@thv/kernel/errors'
 import { HEADERS } from '@thv/mcp/header-names'
 import { METHODS } from '@thv/mcp/methods'
 import { mintSessionId } from '@thv/mcp/session-id'
+import type { LegacyClient } from '@thv/mcp/url-elicitation'
 import { NEWEST_LEGACY_VERSION } from '@thv/mcp/versions'
 import { reject } from '@thv/mcp/wire-errors'
 import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
@@ -14,7 +15,7 @@ import { unavailable } from '../response/backend-rejection.ts'
 import { noteResponse } from '../response/outcome.ts'
 import { RejectedError } from '../response/rejected-error.ts'
 import { partyOf } from '../sessions/party.ts'
-import { changeSession, type HttpSession, type HttpSessionStore, newSession } from '../sessions/session-record.ts'
+import { changeSession, clientOfSession, type HttpSession, type HttpSessionStore, newSession } from '../sessions/session-record.ts'
 import { UNCONFIRMED_MS } from '../sessions/unconfirmed.ts'
 import { resultOf } from './ask.ts'
 import type { BackendClient } from './backend-client.ts'
@@ -107,6 +108,12 @@ export class BackendSessions {
       if (left > 0) this.#uses.set(id, left)
       else this.#uses.delete(id)
     }
+  }
+
+  /** The client of a session, as it described itself. Undefined where that cannot be read. */
+  async clientOf(ref: SessionRef): Promise<LegacyClient | undefined> {
+    const session = await this.#options.store.get(ref).catch(() => undefined)
+    return session && clientOfSession(session.value)
   }
 
   /** Remembers what a session has become. */

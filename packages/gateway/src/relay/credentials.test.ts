@@ -133,6 +133,33 @@ describe('credentials of ours that the backend refuses', () => {
     expect(calls(backend)).toEqual([])
   })
 
+  it.each([
+    ['links', { elicitation: { url: {} } }, '2025-11-25', 200],
+    ['forms alone', { elicitation: { form: {} } }, '2025-11-25', 403],
+    ['links, in a revision before them', { elicitation: { url: {} } }, '2025-06-18', 403],
+  ])('may be asked for with a link, in a session whose client declared %s', async (_, capabilities, protocolVersion, status) => {
+    const fixture = await startFixture({ era: 'legacy' })
+    open.push(fixture)
+    const link = { url: 'https://mcp.example.com/oauth/connect/chat?link=x', message: 'Log in to chat.' }
+    const asking: Middleware = {
+      name: 'asking',
+      prepare: ({ outgoing }) =>
+        outgoing?.method === 'tools/call'
+          ? reject('insufficient_scope', { headers: { 'www-authenticate': 'Bearer ours' }, links: [link] })
+          : undefined,
+    }
+    const { client } = await start(fixture.url, [asking])
+    const clientInfo = { name: 'x', version: '1' }
+    const begun = await client.request('initialize', { protocolVersion, capabilities, clientInfo })
+    client.sessionId = begun.headers.get('mcp-session-id') ?? undefined
+    expect(client.sessionId).toBeDefined()
+    const answer = await client.call('echo')
+    const isLink = status === 200
+    expect([answer.status, answer.headers.get('www-authenticate')]).toEqual([status, isLink ? null : 'Bearer ours'])
+    const elicitations = [{ mode: 'url', elicitationId: expect.any(String), ...link }]
+    expect(answer.messages[0].error).toMatchObject(isLink ? { code: -32042, data: { elicitations } } : { code: 4032 })
+  })
+
   it('of the client itself pass, challenge and all', async () => {
     const backend = await picky('Bearer good')
     const { client } = await start(backend.url, [])

@@ -1,6 +1,7 @@
 import { isObject } from '@thv/mcp/json-rpc'
 import { METHODS, NOTIFICATIONS } from '@thv/mcp/methods'
 import type { ParsedMessage } from '@thv/mcp/parse-body'
+import type { LegacyClient } from '@thv/mcp/url-elicitation'
 import type { SessionRef, SessionStore } from '@thv/store/session-store'
 
 /** The stored state with which a client's session continues at a backend that has forgotten its own. JSON, so that replicas can share it. */
@@ -25,6 +26,13 @@ const MAX_ATTEMPTS = 8
 export function newSession(backendId: string, version: string, initialize: string): HttpSession {
   const kept = initialize.length <= MAX_INITIALIZE ? { initialize } : {}
   return { backendId, version, initialized: false, subscriptions: [], ...kept }
+}
+
+/** The client as it described itself; without capabilities where its initialize was too large to keep. */
+export function clientOfSession({ version, initialize }: HttpSession): LegacyClient {
+  const message: unknown = initialize === undefined ? undefined : JSON.parse(initialize)
+  const params = isObject(message) ? message['params'] : undefined
+  return { version, capabilities: isObject(params) ? params['capabilities'] : undefined }
 }
 
 /** Messages that change what a session is, once the backend has accepted them: that is looked at before the answer is passed on. */

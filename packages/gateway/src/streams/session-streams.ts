@@ -99,7 +99,20 @@ export class SessionStreams implements Outlet {
 
   deliver(text: string, options: SendOptions = {}): boolean {
     if (this.#hasEnded) return false
-    const stream = this.isConnected ? this.#standalone : this.newest()
+    return this.#send(this.isConnected ? this.#standalone : this.newest(), text, options)
+  }
+
+  /**
+   * A message that is about no call, such as that a list has changed. It makes no answer a stream: that could not be an HTTP error then, which
+   * leads to a login.
+   */
+  announce(text: string, key: string): void {
+    if (this.#hasEnded) return
+    const open = [...this.#replies.keys()].findLast(({ stream }) => stream?.isOpen === true)
+    this.#send(this.isConnected ? this.#standalone : open?.stream, text, { key })
+  }
+
+  #send(stream: ClientStream | undefined, text: string, options: SendOptions): boolean {
     if (stream !== undefined) return stream.send(text, options) !== 'lost'
     if (options.kind === 'log' || options.kind === 'progress') return false
     if (options.key !== undefined && this.#backlog.some((waiting) => waiting.options.key === options.key)) return true

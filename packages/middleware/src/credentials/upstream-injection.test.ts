@@ -18,7 +18,8 @@ function caller(more: { issuer?: string; scope?: unknown } = {}): Caller {
 
 function hopOf(of: Caller | undefined): Hop {
   const exchange = { path: '/mcp', headers: { host: 'mcp.example.com' } } as unknown as Exchange
-  return { caller: of, backend: { name: 'b', transport: 'http' }, exchange, outgoing: undefined, credentials: undefined, trace: undefined }
+  const rest = { era: 'modern' as const, outgoing: undefined, credentials: undefined, trace: undefined }
+  return { caller: of, backend: { name: 'b', transport: 'http' }, exchange, ...rest }
 }
 
 function injection(
@@ -137,6 +138,17 @@ describe('the token of an upstream provider', () => {
     ])('is a challenge for %s', (_title, message) => {
       const { rejection } = asked(message)
       expect(rejection.result).toBeUndefined()
+      expect(rejection.headers?.['www-authenticate']).toContain('upstream:github')
+    })
+
+    it.each<[string, ParsedMessage, readonly object[] | undefined]>([
+      ['a call', call({ capabilities: {} }), [{ url: `${ISSUER}/oauth/connect/github?link=ada-f1`, message: expect.any(String) }]],
+      ['a list', call({ method: 'tools/list' }), undefined],
+    ])('of the handshake era: %s keeps its challenge, with the link for the session to decide', (_title, outgoing, links) => {
+      const { middleware } = injection({ kind: 'missing' })
+      const rejection = middleware.prepare?.({ ...hopOf(caller()), era: 'legacy', outgoing }) as Rejection
+      expect(rejection.result).toBeUndefined()
+      expect(rejection.links).toEqual(links)
       expect(rejection.headers?.['www-authenticate']).toContain('upstream:github')
     })
 

@@ -4,8 +4,9 @@ import type { UpstreamKey, UpstreamTokenResult, UpstreamTokens } from '@thv/auth
 import { META, metaOf } from '@thv/mcp/envelope'
 import { isObject } from '@thv/mcp/json-rpc'
 import { INPUT_METHODS, METHODS } from '@thv/mcp/methods'
-import type { ParsedMessage } from '@thv/mcp/parse-body'
-import { type Rejection, reject } from '@thv/mcp/wire-errors'
+import type { ParsedMessage, ParsedRequest } from '@thv/mcp/parse-body'
+import { opensLinks } from '@thv/mcp/url-elicitation'
+import { type LoginLink, type Rejection, reject } from '@thv/mcp/wire-errors'
 import { upstreamScope } from '@thv/runconfig/auth-server-config'
 import { metadataAddress, type ProtectedResource } from '../authenticate/protected-resource.ts'
 import type { Caller, Hop } from '../pipeline/request-context.ts'
@@ -46,22 +47,26 @@ export function createUpstreamToken(options: UpstreamTokenOptions, tokens: Upstr
     return challenge(hop, result.kind)
   }
 
-  /** A client that shows links to its user gets one that leads to this login alone. */
-  function link(hop: Hop): Rejection | undefined {
-    const identity = hop.caller?.identity
+  /** Leads to this login alone, for a call whose client may show it to the user. */
+  function link({ caller, era, outgoing }: Hop): LoginLink | undefined {
+    const identity = caller?.identity
     const family = identity?.claims['tsid']
-    if (identity === undefined || typeof family !== 'string' || !opensLinks(hop.outgoing, question)) return undefined
+    const isPossible = era === 'modern' ? takesQuestion(outgoing, question) : era === 'legacy' && asksForInput(outgoing)
+    if (identity === undefined || typeof family !== 'string' || !isPossible) return undefined
     const url = tokens.connectUrl(keysOf(identity), family)
-    if (url === undefined) return undefined
-    const params = { mode: 'url', url, message: `Log in to ${provider}, which this call needs.` }
+    return url === undefined ? undefined : { url, message: `Log in to ${provider}, which this call needs.` }
+  }
+
+  function questionWith(found: LoginLink): Rejection {
+    const params = { mode: 'url', ...found }
     const result = { resultType: 'input_required', inputRequests: { [question]: { method: METHODS.elicit, params } } }
     return reject('login_needed', { detail: provider, httpStatus: 200, inBand: true, result })
   }
 
   /** Names all scopes that the next token has to have: clients ask for exactly these. */
   function challenge(hop: Hop, kind: 'missing' | 'ended'): Rejection {
-    const byLink = link(hop)
-    if (byLink !== undefined) return byLink
+    const found = link(hop)
+    if (found !== undefined && hop.era === 'modern') return questionWith(found)
     const isMissing = kind === 'missing'
     const { exchange } = hop
     const family = hop.caller?.identity?.claims['tsid']
@@ -73,7 +78,9 @@ export function createUpstreamToken(options: UpstreamTokenOptions, tokens: Upstr
       resourceMetadata: exchange && resource ? metadataAddress(resource, exchange, exchange.path) : undefined,
       scope: [...new Set([...grantedScopes(hop.caller), scope])].join(' '),
     })
-    return reject(isMissing ? 'insufficient_scope' : 'unauthenticated', { headers: { 'www-authenticate': text } })
+    const headers = { 'www-authenticate': text }
+    // Whether a client of the handshake era knows links is written in its session.
+    return reject(isMissing ? 'insufficient_scope' : 'unauthenticated', { headers, ...(found !== undefined && { links: [found] }) })
   }
 
   function used(hop: Hop, identity: Identity): UsableToken | Rejection | Promise<UsableToken | Rejection> {
@@ -111,14 +118,16 @@ const STORE_AWAY: UpstreamTokenResult = { kind: 'unavailable', retryAfterMs: 1_0
  * The call may be answered with a question (MCP 2026-07-28, multi round-trip requests), its client declared URL elicitation, and the user has not
  * declined. A call in the middle of a conversation with the backend is not interrupted: what was said in it would be lost.
  */
-function opensLinks(message: ParsedMessage | undefined, question: string): boolean {
-  if (message?.kind !== 'request' || !INPUT_METHODS.has(message.method)) return false
-  const capabilities = metaOf(message.message)?.[META.clientCapabilities]
-  const elicitation = isObject(capabilities) ? capabilities['elicitation'] : undefined
-  if (!isObject(elicitation) || !isObject(elicitation['url'])) return false
+function takesQuestion(message: ParsedMessage | undefined, question: string): boolean {
+  if (!asksForInput(message) || !opensLinks(metaOf(message.message)?.[META.clientCapabilities])) return false
   const { inputResponses, requestState } = message.message.params ?? {}
   const answer = isObject(inputResponses) ? inputResponses[question] : undefined
   return requestState === undefined && !(isObject(answer) && (answer['action'] === 'decline' || answer['action'] === 'cancel'))
+}
+
+/** A request that the user may be asked about. */
+function asksForInput(message: ParsedMessage | undefined): message is ParsedRequest {
+  return message?.kind === 'request' && INPUT_METHODS.has(message.method)
 }
 
 function grantedScopes(caller: Caller | undefined): readonly string[] {

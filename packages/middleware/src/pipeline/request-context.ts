@@ -32,6 +32,8 @@ export interface Hop {
   readonly caller: Caller | undefined
   readonly backend: BackendInfo
   readonly exchange: Exchange | undefined
+  /** Of the client; undefined for our own requests. */
+  readonly era: Era | undefined
   /** The message that this backend gets; undefined for GET, DELETE and our own requests. */
   outgoing: ParsedMessage | undefined
   /** Headers that authenticate at the backend, set by `prepare`. While they are set, the backend's 401 is not passed on. */

@@ -34,5 +34,14 @@ export function testContext(message: object | string, overrides: Partial<Message
 /** A request of our own to a backend. */
 export function testHop(overrides: Partial<Hop> = {}): Hop {
   const backend = { name: 'test', transport: 'streamable-http' }
-  return { caller: undefined, backend, exchange: undefined, outgoing: undefined, credentials: undefined, trace: undefined, ...overrides }
+  return {
+    caller: undefined,
+    backend,
+    exchange: undefined,
+    era: undefined,
+    outgoing: undefined,
+    credentials: undefined,
+    trace: undefined,
+    ...overrides,
+  }
 }

@@ -15,6 +15,7 @@ import { afterMessage, type HttpSessionStore, STATEFUL_METHODS } from '@thv/gate
 import type { Clock } from '@thv/kernel/clock'
 import type { JsonObject, RequestId } from '@thv/mcp/json-rpc'
 import { METHODS } from '@thv/mcp/methods'
+import { withLinks } from '@thv/mcp/url-elicitation'
 import { reject } from '@thv/mcp/wire-errors'
 import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
 import type { BackendInfo, MessageContext, RequestContext, SessionContext } from '@thv/middleware/pipeline/request-context'
@@ -88,22 +89,32 @@ class StreamableHttpBackend implements Backend {
 
   async post(context: MessageContext): Promise<void> {
     const backend = this.#located.ready
-    const preparing = backend.prepare(context)
-    if (preparing !== undefined) await preparing
     const { received, sessionId } = context
     const { method, kind } = received
     let held: HeldAnswer | undefined
-    if (context.era === 'modern') {
-      held = await (method === METHODS.listen ? this.#streams.listen(backend, context) : this.#calls.relay(backend, context))
-    } else if (method === METHODS.initialize && kind === 'request') {
-      held = await this.#sessions.begin(backend, context)
-    } else if (sessionId === undefined) {
-      held = await this.#calls.relay(backend, context)
-    } else {
-      const isAlone = kind === 'request' && this.#options.pipeline.editsStrays
-      held = await (isAlone ? this.#useAlone(backend, context, sessionId) : this.#use(backend, context, sessionId))
+    try {
+      const preparing = backend.prepare(context)
+      if (preparing !== undefined) await preparing
+      if (context.era === 'modern') {
+        held = await (method === METHODS.listen ? this.#streams.listen(backend, context) : this.#calls.relay(backend, context))
+      } else if (method === METHODS.initialize && kind === 'request') {
+        held = await this.#sessions.begin(backend, context)
+      } else if (sessionId === undefined) {
+        held = await this.#calls.relay(backend, context)
+      } else {
+        const isAlone = kind === 'request' && this.#options.pipeline.editsStrays
+        held = await (isAlone ? this.#useAlone(backend, context, sessionId) : this.#use(backend, context, sessionId))
+      }
+    } catch (error) {
+      throw error instanceof RejectedError && error.rejection.links ? await this.#withLinks(context, error) : error
     }
     if (held !== undefined) this.#passOn(context, held, received.kind === 'request' ? received.id : undefined)
+  }
+
+  /** Whether the client shows links is written in its session. */
+  async #withLinks({ sessionId, caller }: MessageContext, error: RejectedError): Promise<RejectedError> {
+    const client = sessionId === undefined ? undefined : await this.#sessions.clientOf({ id: sessionId, owner: caller.principal })
+    return client === undefined ? error : new RejectedError(withLinks(error.rejection, client))
   }
 
   #use(backend: BackendClient, context: MessageContext, sessionId: string): Promise<HeldAnswer | undefined> {
