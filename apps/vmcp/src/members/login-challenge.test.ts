@@ -33,7 +33,7 @@ describe('challenges of several logins', () => {
     expect(joinChallenges([one])).toBe(one)
   })
 
-  it('are told from other rejections', () => {
+  it('differ from other rejections', () => {
     const all = [byHeader('wiki'), byQuestion('wiki'), reject('credentials_unavailable', { headers: { 'retry-after': '1' } })]
     expect(all.map(isLoginChallenge)).toEqual([true, true, false])
   })
