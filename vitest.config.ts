@@ -40,7 +40,8 @@ export default defineConfig({
           include: ['packages/**/*.cluster.test.ts', 'apps/**/*.cluster.test.ts', 'test/**/*.cluster.test.ts'],
           exclude: ['**/node_modules/**', '**/dist/**'],
           globalSetup: ['packages/testkit/src/cluster/global-setup.ts'],
-          fileParallelism: false,
+          // Files work in namespaces of their own, and much here is waiting.
+          maxWorkers: 2,
           testTimeout: 120_000,
           hookTimeout: 120_000,
         },

@@ -8,7 +8,10 @@ import { isExcluded, type Need } from './process/needs.ts'
 
 export type { ClusterAccess } from './cluster-access.ts'
 
-/** The one control plane of this vitest run: API server and controllers, no node. Files share it, so each works in namespaces of its own. */
+/**
+ * The one control plane of this vitest run: API server and controllers, no node. Files share it, two at a time, so each works in namespaces
+ * of its own.
+ */
 export function sharedCluster(): ClusterAccess {
   const cluster = provided()
   if (!cluster) throw new Error('no API server in this run: use describeCluster in a file *.cluster.test.ts')
