@@ -15,9 +15,11 @@ export interface VmcpBenchOptions {
 }
 
 const BACKENDS = [1, 5, 20, 100]
-const WARM_UP_CALLS = 4_000
-/** On a busy machine few come in a short time. */
-const MIN_CALLS = 1_000
+/** Until the compiler is done: at first, and again after the turns of the others, in which a quiet process gave its compiled code back. */
+const WARM_UP_CALLS = 40_000
+const WARM_AGAIN_CALLS = 6_000
+const MIN_CALLS = 6_000
+const QUICK = { warmUp: 2_000, warmAgain: 500, min: 500 }
 
 /** Conditions under which bare pass-through and virtual servers take turns. */
 interface Cell {
@@ -28,6 +30,7 @@ interface Cell {
 }
 
 const ERAS: readonly Era[] = ['legacy', 'modern']
+const WHO = ['bare', 'vmcp'] as const
 const CELLS: readonly Cell[] = [
   ...ERAS.flatMap((client) => ERAS.map((backend): Cell => ({ client, backend, backends: 1, sessions: 64 }))),
   ...[1, 16].map((sessions): Cell => ({ client: 'modern', backend: 'modern', backends: 1, sessions })),
@@ -43,8 +46,10 @@ export async function measureVmcpCalls({
   load,
   rounds,
   durationMs,
+  isQuick,
   log,
-}: VmcpBenchOptions & { durationMs: number }): Promise<Figure[]> {
+}: VmcpBenchOptions & { durationMs: number; isQuick: boolean }): Promise<Figure[]> {
+  const calls = isQuick ? QUICK : { warmUp: WARM_UP_CALLS, warmAgain: WARM_AGAIN_CALLS, min: MIN_CALLS }
   await using stack = new AsyncDisposableStack()
   const backendOf = (era: Era) => (era === 'modern' ? modern : legacy)
   const bare = new Map<Era, Subject>()
@@ -55,37 +60,31 @@ export async function measureVmcpCalls({
       vmcps.set(`${era} ${count}`, stack.use(await startVmcp(vmcpConfig(manyOf(backendOf(era).url, count)), { nodeArgs: profileArgs() })))
   }
   const samples = new Map<string, Sample[]>()
-  let requests = { calls: 0, arrived: 0 }
-  const measure = async (cell: Cell, ms: number, minCalls = MIN_CALLS): Promise<{ bare: Sample; vmcp: Sample }> => {
-    const { client: era, backend, backends, sessions } = cell
-    const between = { bare: bare.get(era), vmcp: vmcps.get(`${backend} ${backends}`) }
-    const sampleOf = async (subject: Subject | undefined) => {
-      if (subject === undefined) throw new Error('there is no such subject')
-      return await burst(load, {
-        target: { url: subject.url },
-        counted: subject.process,
-        era,
-        sessions,
-        tool: 'echo',
-        durationMs: ms,
-        minCalls,
-      })
-    }
-    return { bare: await sampleOf(between.bare), vmcp: await sampleOf(between.vmcp) }
+  const subjectOf = ({ client, backend, backends }: Cell, who: 'bare' | 'vmcp') => {
+    const subject = who === 'bare' ? bare.get(client) : vmcps.get(`${backend} ${backends}`)
+    if (subject === undefined) throw new Error('there is no such subject')
+    return subject
   }
-  // Until then the compiler is measured.
-  for (const cell of CELLS) await measure(cell, durationMs, WARM_UP_CALLS)
-  for (let round = 0; round < rounds; round++)
-    for (const cell of CELLS) {
-      const taken = await measure(cell, durationMs)
-      push(samples, `${nameOf(cell)} | bare`, taken.bare)
-      push(samples, `${nameOf(cell)} | vmcp`, taken.vmcp)
-    }
-  requests = await countRequests(modern, vmcps.get('modern 20'), load)
+  const once = async (cell: Cell, who: 'bare' | 'vmcp', minCalls: number): Promise<Sample> => {
+    const { client: era, sessions } = cell
+    const { url, process: counted } = subjectOf(cell, who)
+    return await burst(load, { target: { url }, counted, era, sessions, tool: 'echo', durationMs, minCalls })
+  }
+  // One session alone is slow, and warms nothing up that others do not.
+  for (const cell of CELLS.filter(({ sessions }) => sessions === 64)) for (const who of WHO) await once(cell, who, calls.warmUp)
+  for (let round = 0; round < rounds; round++) {
+    for (const cell of CELLS)
+      for (const who of WHO) {
+        await once({ ...cell, sessions: 64 }, who, calls.warmAgain)
+        push(samples, `${nameOf(cell)} | ${who}`, await once(cell, who, cell.sessions === 1 ? calls.min / 6 : calls.min))
+      }
+    log(`round ${round + 1} of ${rounds}`)
+  }
+  const requests = await countRequests(modern, vmcps.get('modern 20'), load)
   log(table(samples))
   const cpu = (cell: Cell, who: 'bare' | 'vmcp') =>
     median((samples.get(`${nameOf(cell)} | ${who}`) ?? []).map(({ cpuUsPerCall }) => cpuUsPerCall))
-  const calls = CELLS.map(
+  const perCell = CELLS.map(
     (cell): Figure => ({
       ...{ name: `CPU per call, ${nameOf(cell)}`, unit: 'µs', value: cpu(cell, 'vmcp'), baseline: cpu(cell, 'bare') },
       aim: { of: 'ratio', limit: cell.client === cell.backend ? 1.8 : 2.5 },
@@ -107,7 +106,7 @@ export async function measureVmcpCalls({
     ...{ name: 'backend requests per call, modern, 20 backends', unit: 'requests', value: requests.arrived / requests.calls, baseline: 1 },
     aim: { of: 'ratio', limit: 1.01 },
   }
-  return [...calls, ...growth, perCall]
+  return [...perCell, ...growth, perCall]
 }
 
 /** Lists and health checks of the meantime are few: the calls are thousands. */

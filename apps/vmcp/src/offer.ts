@@ -2,7 +2,7 @@ import { unavailable } from '@thv/gateway/response/backend-rejection'
 import type { Exchange } from '@thv/http/server/exchange'
 import type { Clock } from '@thv/kernel/clock'
 import { tryParseDuration } from '@thv/kernel/duration'
-import { isObject, type JsonObject } from '@thv/mcp/json-rpc'
+import type { JsonObject } from '@thv/mcp/json-rpc'
 import { METHODS } from '@thv/mcp/methods'
 import type { ParsedRequest } from '@thv/mcp/parse-body'
 import { SERVED_VERSIONS } from '@thv/mcp/versions'
@@ -30,7 +30,7 @@ import { isIdempotentCall, type RetryPolicy } from './route/retry-policy.ts'
 import type { SealKeys } from './seal/seal-keys.ts'
 import type { UsedStates } from './seal/used-states.ts'
 import { ToolSearch } from './search/tool-search.ts'
-import { pageOf } from './view/list-text.ts'
+import { type Project, pageOf } from './view/list-page.ts'
 import type { ViewCache } from './view/view-cache.ts'
 
 export interface OfferOptions {
@@ -53,7 +53,7 @@ export interface OfferOptions {
 
 export interface ListTextOptions {
   /** Changes an item for the era of the client. */
-  readonly project: ((item: JsonObject) => JsonObject) | undefined
+  readonly project: Project | undefined
   /** Further members of the result. */
   readonly extra?: JsonObject
 }
@@ -248,12 +248,11 @@ export class Offer {
     const kind = KIND_OF.get(request.method)
     if (kind === undefined) return reject('method_not_found')
     await this.view.current()
-    const page = pageOf(this.view.textOf(kind), request.message.params?.['cursor'])
+    const page = pageOf(this.view.textOf(kind), request.message.params?.['cursor'], { project, isShared: !this.isPerCaller })
     if (page === undefined) return reject('invalid_params', { detail: 'the cursor is not valid' })
-    const items = project === undefined ? page.text : projected(page.text, project)
     const rest = { ...(page.nextCursor !== undefined && { nextCursor: page.nextCursor }), ...extra }
     const tail = Object.entries(rest).map(([key, value]) => `,${JSON.stringify(key)}:${JSON.stringify(value)}`)
-    const text = `{"jsonrpc":"2.0","id":${JSON.stringify(request.id)},"result":{"${kind}":[${items}]${tail.join('')}}}`
+    const text = `{"jsonrpc":"2.0","id":${JSON.stringify(request.id)},"result":{"${kind}":[${page.text}]${tail.join('')}}}`
     const edited = this.pipeline.edits(request.method) ? this.pipeline.responseText(context, text) : text
     context.outcome = 'ok'
     if (edited.length <= this.pipeline.answerBytes) context.answer = edited
@@ -286,12 +285,4 @@ function timeoutsOf({ operational: { timeouts } }: VmcpConfig): Timeouts {
 
 function retryOf({ operational: { retry } }: VmcpConfig): RetryPolicy | undefined {
   return retry && { attempts: retry.attempts, backoffMs: tryParseDuration(retry.backoff) ?? 250, on: new Set(retry.on) }
-}
-
-/** Only items that change are written again. */
-function projected(text: string, project: (item: JsonObject) => JsonObject): string {
-  if (!text.includes('"outputSchema"')) return text
-  const items: unknown = JSON.parse(`[${text}]`)
-  if (!Array.isArray(items)) return text
-  return items.map((item: unknown) => JSON.stringify(isObject(item) ? project(item) : item)).join(',')
 }

@@ -253,8 +253,16 @@ export class LegacyEndpoint {
 
   #call(session: VirtualSession, context: MessageContext, { request, reply }: Pick<Answering, 'request' | 'reply'>): VirtualCall {
     const { offer } = this.#options
+    const { retry, isIdempotent } = offer.retryOf(request)
     return new VirtualCall({
-      ...{ context, request, reply, session, deps: offer, timeoutMs: offer.timeoutMs(request), ...offer.retryOf(request) },
+      context,
+      request,
+      reply,
+      session,
+      deps: offer,
+      timeoutMs: offer.timeoutMs(request),
+      retry,
+      isIdempotent,
       isAsking: () => session.questions.size > 0,
       wantsLog: (params) => session.wantsLog(params),
       project: (result) => legacyResult(offer.limited(result, request.method)),

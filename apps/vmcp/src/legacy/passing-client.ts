@@ -1,8 +1,9 @@
-import type { McpClient } from '@thv/mcp/client/mcp-client'
+import type { McpClient, PassOptions } from '@thv/mcp/client/mcp-client'
 import { stripParams } from '@thv/mcp/envelope'
 import { isObject, type JsonObject, type RequestId } from '@thv/mcp/json-rpc'
 import { spliceMember } from '@thv/mcp/json-splice'
 import type { ParsedRequest } from '@thv/mcp/parse-body'
+import type { CallOptions } from '../route/sent-options.ts'
 import type { CallingClient } from '../route/virtual-call.ts'
 
 /**
@@ -12,20 +13,57 @@ import type { CallingClient } from '../route/virtual-call.ts'
 export function passingClient(client: McpClient, request: ParsedRequest, params: JsonObject): CallingClient | undefined {
   const given = request.message.params ?? {}
   if (client.era !== 'legacy' || params['arguments'] !== given['arguments'] || stripParams(given) !== given) return undefined
-  return {
-    get era() {
-      return client.era
-    },
-    request: (method, traced, options) => {
-      const write = (id: RequestId) => textOf(request, { params: traced, id, hasToken: options.onProgress !== undefined })
-      const { cancellation, onNotification, onProgress, handlers, logLevel } = options
-      return client.pass(method, traced, {
-        get signal() {
-          return options.signal
-        },
-        ...{ cancellation, onNotification, onProgress, handlers, logLevel, write, answerId: request.id },
-      })
-    },
+  return new PassingClient(client, request)
+}
+
+class PassingClient implements CallingClient {
+  readonly #client: McpClient
+  readonly #request: ParsedRequest
+
+  constructor(client: McpClient, request: ParsedRequest) {
+    this.#client = client
+    this.#request = request
+  }
+
+  get era(): McpClient['era'] {
+    return this.#client.era
+  }
+
+  request(method: string, params: JsonObject, options: CallOptions): Promise<JsonObject | string> {
+    return this.#client.pass(method, params, new PassedOptions(this.#request, params, options))
+  }
+}
+
+/** The signal is made when it is asked for. */
+class PassedOptions implements PassOptions {
+  readonly cancellation: CallOptions['cancellation']
+  readonly onNotification: PassOptions['onNotification']
+  readonly onProgress: PassOptions['onProgress']
+  readonly handlers: PassOptions['handlers']
+  readonly logLevel: PassOptions['logLevel']
+  readonly answerId: RequestId
+  readonly #request: ParsedRequest
+  readonly #params: JsonObject
+  readonly #options: CallOptions
+
+  constructor(request: ParsedRequest, params: JsonObject, options: CallOptions) {
+    this.cancellation = options.cancellation
+    this.onNotification = options.onNotification
+    this.onProgress = options.onProgress
+    this.handlers = options.handlers
+    this.logLevel = options.logLevel
+    this.answerId = request.id
+    this.#request = request
+    this.#params = params
+    this.#options = options
+  }
+
+  get signal(): AbortSignal | undefined {
+    return this.#options.signal
+  }
+
+  write(id: RequestId): string {
+    return textOf(this.#request, { params: this.#params, id, hasToken: this.onProgress !== undefined })
   }
 }
 

@@ -59,6 +59,41 @@ describe('the lists of a backend', () => {
     await lists.close()
   })
 
+  it('follow an announcement at once when the last listing, however slow, is long over, and are not reported while they are the same', async () => {
+    const clock = new TestClock()
+    let announce = () => {}
+    let [loads, changes, tools] = [0, 0, [{ name: 'one' }]]
+    const listen = async (_: unknown, { onNotification }: { onNotification: (notification: object) => void }) => {
+      announce = () => onNotification({ method: 'notifications/tools/list_changed' })
+      return { honoured: {}, done: new Promise<void>(() => {}), close: async () => {} }
+    }
+    const request = async () => {
+      loads++
+      await clock.sleep(1_000)
+      return { tools: tools.map((tool) => ({ ...tool })) }
+    }
+    const shared = { capabilities: { tools: { listChanged: true } }, connect: async () => {}, request, listen }
+    const member = { name: 'one', shared, observed: (work: () => Promise<void>) => work() } as unknown as Member
+    const lists = new MemberLists({ member, clock, log: new CollectingLog(), onChange: () => void changes++ })
+    void lists.run()
+    for (let i = 0; i < 40; i++) await clock.advance(500)
+    expect({ loads, changes }).toEqual({ loads: 2, changes: 1 }) // the second because it listens now
+    tools = [...tools, { name: 'two' }]
+    announce()
+    await clock.advance(50)
+    expect(loads).toBe(3)
+    await clock.advance(1_000)
+    expect(changes).toBe(2)
+    expect(lists.lists?.tools).toHaveLength(2)
+    // Now it rests.
+    announce()
+    await clock.advance(3_000)
+    expect(loads).toBe(3)
+    await clock.advance(1_000)
+    expect(loads).toBe(4)
+    await lists.close()
+  })
+
   it('of a backend that flaps stay, and are asked for seldom and not in step with those of another', async () => {
     const clock = new TestClock()
     const start = () => {

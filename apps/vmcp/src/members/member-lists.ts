@@ -2,6 +2,7 @@ import { createBackoff } from '@thv/kernel/backoff'
 import type { Clock } from '@thv/kernel/clock'
 import { withTimeLimit } from '@thv/kernel/deadline'
 import { errorMessage } from '@thv/kernel/errors'
+import { jsonEqual } from '@thv/kernel/json'
 import type { Listening } from '@thv/mcp/client/mcp-client'
 import { isObject, type JsonObject, type JsonRpcNotification } from '@thv/mcp/json-rpc'
 import { NOTIFICATIONS } from '@thv/mcp/methods'
@@ -22,7 +23,7 @@ export interface MemberListsOptions {
   readonly member: Member
   readonly clock: Clock
   readonly log: Log
-  /** The lists may be different from before. */
+  /** The lists are different from before. */
   onChange(): void
 }
 
@@ -48,7 +49,7 @@ export class MemberLists {
   #isListening = false
   #wake: (() => void) | undefined
   #freshUntil = 0
-  #lastTookMs = 0
+  #restsUntil = 0
 
   constructor(options: MemberListsOptions) {
     this.#options = options
@@ -113,8 +114,8 @@ export class MemberLists {
 
   /** Servers announce changes one by one. */
   async #rest(signal: AbortSignal): Promise<void> {
-    const ms = Math.min(MAX_REST_MS, Math.max(DEBOUNCE_MS, REST_FACTOR * this.#lastTookMs))
-    await this.#options.clock.sleep(ms, signal).catch(() => undefined) // closed: the loop ends
+    const { clock } = this.#options
+    await clock.sleep(Math.max(DEBOUNCE_MS, this.#restsUntil - clock.monotonic()), signal).catch(() => undefined) // closed: the loop ends
   }
 
   async #refresh(closing: AbortSignal): Promise<boolean> {
@@ -126,7 +127,8 @@ export class MemberLists {
     const startedAt = clock.monotonic()
     try {
       await withTimeLimit(limit, (signal) => member.observed(() => this.#load(kinds, signal)))
-      if (!isFirst) this.#lastTookMs = clock.monotonic() - startedAt // the first one connects
+      const endedAt = clock.monotonic()
+      if (!isFirst) this.#restsUntil = endedAt + Math.min(MAX_REST_MS, REST_FACTOR * (endedAt - startedAt)) // the first one connects
       if (!this.#isListening) void this.#listen()
       return true
     } catch (error) {
@@ -139,7 +141,9 @@ export class MemberLists {
   async #load(kinds: readonly ListKind[], signal: AbortSignal): Promise<void> {
     const { member, log, onChange } = this.#options
     const loaded = await loadLists(member, { kinds, log, signal })
-    this.#lists = { ...(this.#lists ?? noLists(member.name)), ...loaded }
+    const before = this.#lists
+    if (before !== undefined && kinds.every((kind) => jsonEqual(loaded[kind], before[kind]))) return
+    this.#lists = { ...(before ?? noLists(member.name)), ...loaded }
     onChange()
   }
 

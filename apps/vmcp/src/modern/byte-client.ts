@@ -15,7 +15,8 @@ import { contradictionOf } from '@thv/mcp/probe'
 import { MODERN_VERSION } from '@thv/mcp/versions'
 import { formatTraceparent, type TraceContext } from '@thv/telemetry/trace/trace-context'
 import { MAX_MESSAGE_BYTES, type Member } from '../members/member.ts'
-import type { CallingClient, CallOptions } from '../route/virtual-call.ts'
+import type { CallOptions } from '../route/sent-options.ts'
+import type { CallingClient } from '../route/virtual-call.ts'
 import { ByteAnswer } from './byte-answer.ts'
 
 export interface ByteRequest {
@@ -49,13 +50,20 @@ const CURABLE: ReadonlySet<number> = new Set([-32022, -32020])
  * A request of a modern client to a modern backend. Its text goes there as it is written, but for the name of the tool or prompt, and the
  * response comes back as it is written, but for the name of the server. Whatever is no plain result takes the way of all other requests.
  */
-export function byteClient(bytes: ByteRequest): CallingClient {
-  return {
-    /** Another one when the backend turns out to be of the other era. */
-    get era() {
-      return bytes.client.era ?? 'modern'
-    },
-    request: (_method, params, options) => send(bytes, params, options),
+export class ByteClient implements CallingClient {
+  readonly #bytes: ByteRequest
+
+  constructor(bytes: ByteRequest) {
+    this.#bytes = bytes
+  }
+
+  /** Another one when the backend turns out to be of the other era. */
+  get era(): CallingClient['era'] {
+    return this.#bytes.client.era ?? 'modern'
+  }
+
+  request(_method: string, params: JsonObject, options: CallOptions): Promise<JsonObject | string> {
+    return send(this.#bytes, params, options)
   }
 }
 
@@ -69,8 +77,9 @@ async function send(bytes: ByteRequest, params: JsonObject, options: CallOptions
     onResponse: () => responded.resolve(),
   })
   const sending = member.bytes.send({ method: 'POST', headers: headersOf(bytes), body: textOf(bytes), cancellation }, answer)
+  sending.then(responded.resolve, responded.reject)
   try {
-    await Promise.race([sending, responded.promise])
+    await responded.promise
   } catch (error) {
     throw error instanceof OutboundError && answer.isStream ? streamBroken(request.method, error) : error
   }

@@ -22,7 +22,7 @@ import type { Offer } from '../offer.ts'
 import { ParkedCalls } from '../parked/parked-calls.ts'
 import { findRoute } from '../route/find-route.ts'
 import { type CallingClient, VirtualCall } from '../route/virtual-call.ts'
-import { byteClient } from './byte-client.ts'
+import { ByteClient } from './byte-client.ts'
 import { ListenStream, readFilter } from './listen-stream.ts'
 import { RelayedStates } from './relayed-states.ts'
 import { unaskedClient } from './unasked-client.ts'
@@ -191,7 +191,7 @@ export class ModernEndpoint {
     if (this.#offer.search.isInner(request)) return client
     const { principal } = caller
     const asked = (result: JsonObject) => this.#stamped(this.#relayed.sealed(result, { member, method, params, principal }), method)
-    return byteClient({ member, request, exchange, params, capabilities, trace, serverInfo: this.#serverInfo, client, asked })
+    return new ByteClient({ member, request, exchange, params, capabilities, trace, serverInfo: this.#serverInfo, client, asked })
   }
 
   /** Arguments that the tool wants repeated in headers must stand there as they stand in the body. */
@@ -259,8 +259,15 @@ export class ModernEndpoint {
 
   #call(context: MessageContext, { request, reply }: Answering): VirtualCall {
     const level = metaOf(request.message)?.[META.logLevel]
+    const { retry, isIdempotent } = this.#offer.retryOf(request)
     return new VirtualCall({
-      ...{ context, request, reply, deps: this.#offer, timeoutMs: this.#offer.timeoutMs(request), ...this.#offer.retryOf(request) },
+      context,
+      request,
+      reply,
+      deps: this.#offer,
+      timeoutMs: this.#offer.timeoutMs(request),
+      retry,
+      isIdempotent,
       isAsking: () => false,
       wantsLog: ({ level: of }) => isLogLevel(level) && (!isLogLevel(of) || LOG_LEVELS.indexOf(of) >= LOG_LEVELS.indexOf(level)),
       project: (result, client) => this.#stamped(this.#offer.limited(result, request.method), request.method, client.era === 'legacy'),

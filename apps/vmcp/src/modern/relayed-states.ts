@@ -36,16 +36,11 @@ export class RelayedStates {
 
   /** The shared client of the backend, for one request. */
   clientFor(request: RelayedRequest): Pick<McpClient, 'request' | 'era'> {
-    const { shared } = request.member
-    return {
-      get era() {
-        return shared.era
-      },
-      request: (method, params = {}, options = {}) => this.#send(request, { method, params, options }),
-    }
+    return new RelayedClient(this, request)
   }
 
-  async #send(request: RelayedRequest, { method, params, options }: Sent): Promise<JsonObject> {
+  /** As the client of one request. */
+  async send(request: RelayedRequest, { method, params, options }: Sent): Promise<JsonObject> {
     const { shared } = request.member
     const { requestState, ...rest } = params
     const inner = requestState === undefined ? undefined : await this.#take(requestState, ownerOf(request))
@@ -89,6 +84,24 @@ export class RelayedStates {
         data: { reason: state === undefined ? 'invalid' : 'expired' },
       })
     return inner
+  }
+}
+
+class RelayedClient implements Pick<McpClient, 'request' | 'era'> {
+  readonly #states: RelayedStates
+  readonly #request: RelayedRequest
+
+  constructor(states: RelayedStates, request: RelayedRequest) {
+    this.#states = states
+    this.#request = request
+  }
+
+  get era(): McpClient['era'] {
+    return this.#request.member.shared.era
+  }
+
+  request(method: string, params: JsonObject = {}, options: RequestOptions = {}): Promise<JsonObject> {
+    return this.#states.send(this.#request, { method, params, options })
   }
 }
 

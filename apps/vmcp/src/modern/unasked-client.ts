@@ -1,5 +1,5 @@
 import { McpErrorResponse } from '@thv/mcp/client/client-errors'
-import type { ClientHandler, McpClient } from '@thv/mcp/client/mcp-client'
+import type { ClientHandler, ClientHandlers, McpClient, RequestOptions } from '@thv/mcp/client/mcp-client'
 import type { JsonObject } from '@thv/mcp/json-rpc'
 import { errorObjectOf, missingCapability } from '@thv/mcp/wire-errors'
 import { LocalRefusal } from '../members/local-refusal.ts'
@@ -24,7 +24,7 @@ export function unaskedClient(shared: McpClient): CallingClient {
         }
       const handlers = { sampling: refuse('sampling'), elicitation: refuse('elicitation'), roots: refuse('roots') }
       try {
-        const result = await shared.request(method, params, { ...options, handlers })
+        const result = await shared.request(method, params, new UnaskedOptions(options, handlers))
         if (missing.size === 0) return result
       } catch (error) {
         if (missing.size === 0 || !(error instanceof McpErrorResponse)) throw error
@@ -32,5 +32,32 @@ export function unaskedClient(shared: McpClient): CallingClient {
       const required: JsonObject = Object.fromEntries([...missing].map((capability) => [capability, {}]))
       throw new LocalRefusal(errorObjectOf(missingCapability(required)))
     },
+  }
+}
+
+/** The options of a call with other handlers. The signal is made when it is asked for. */
+class UnaskedOptions implements RequestOptions {
+  readonly cancellation: RequestOptions['cancellation']
+  readonly handlers: ClientHandlers
+  readonly onNotification: RequestOptions['onNotification']
+  readonly onProgress: RequestOptions['onProgress']
+  readonly capabilities: RequestOptions['capabilities']
+  readonly logLevel: RequestOptions['logLevel']
+  readonly returnInputRequired: RequestOptions['returnInputRequired']
+  readonly #options: RequestOptions
+
+  constructor(options: RequestOptions, handlers: ClientHandlers) {
+    this.cancellation = options.cancellation
+    this.handlers = handlers
+    this.onNotification = options.onNotification
+    this.onProgress = options.onProgress
+    this.capabilities = options.capabilities
+    this.logLevel = options.logLevel
+    this.returnInputRequired = options.returnInputRequired
+    this.#options = options
+  }
+
+  get signal(): AbortSignal | undefined {
+    return this.#options.signal
   }
 }

@@ -1,7 +1,7 @@
 import { CallCancellation } from '@thv/gateway/relay/call-cancellation'
 import { noteResponse, noteResponseBytes } from '@thv/gateway/response/outcome'
 import type { Reply } from '@thv/gateway/response/reply'
-import type { CancelListener, Cancellation } from '@thv/http/cancellation'
+import type { CancelListener } from '@thv/http/cancellation'
 import type { Clock } from '@thv/kernel/clock'
 import { errorMessage, ThvError } from '@thv/kernel/errors'
 import type { McpClient, RequestOptions } from '@thv/mcp/client/mcp-client'
@@ -30,6 +30,7 @@ import type { CallDeadlines, TimedCall } from './call-deadlines.ts'
 import { callFailure, circuitOpen } from './call-failure.ts'
 import type { RetryPolicy } from './retry-policy.ts'
 import { sendRequest } from './send-request.ts'
+import { type CallOptions, type SendingCall, SentOptions } from './sent-options.ts'
 import { TOTAL_MS } from './silence-limit.ts'
 
 export interface CallDeps {
@@ -37,11 +38,6 @@ export interface CallDeps {
   readonly log: Log
   readonly pipeline: Pipeline
   readonly deadlines: CallDeadlines
-}
-
-/** Options of one call. The signal is made when it is asked for: clients that use the cancellation instead save a microsecond or two. */
-export interface CallOptions extends RequestOptions {
-  readonly cancellation: Cancellation & { cancel(reason: unknown): void }
 }
 
 /** The part of a client that a call uses. */
@@ -82,7 +78,7 @@ export interface RunningWork {
 const STREAM_AFTER_MS = 5_000
 
 /** One request of a client on its way to a backend and back. */
-export class VirtualCall implements TimedCall, CancelListener {
+export class VirtualCall implements TimedCall, CancelListener, SendingCall {
   place = -1
   readonly #options: VirtualCallOptions
   readonly #token: string | number | undefined
@@ -105,6 +101,14 @@ export class VirtualCall implements TimedCall, CancelListener {
       if (this.#cancellation.aborted) this.#abort.abort(this.#cancellation.reason)
     }
     return this.#abort.signal
+  }
+
+  get cancellation(): CallOptions['cancellation'] {
+    return this.#cancellation
+  }
+
+  get hasToken(): boolean {
+    return this.#token !== undefined
   }
 
   get dueAt(): number {
@@ -149,7 +153,7 @@ export class VirtualCall implements TimedCall, CancelListener {
     deps.deadlines.add(this)
     try {
       const params = withTrace(given.params, this.#options.context.trace)
-      const options = this.#requestOptions(given)
+      const options = new SentOptions(this, given)
       const attempt = () => client.request(request.method, params, options)
       const result = await (retry === undefined
         ? member.observed(attempt)
@@ -196,19 +200,6 @@ export class VirtualCall implements TimedCall, CancelListener {
 
   reject(rejection: Rejection, status = 200): void {
     this.#fail({ error: errorObjectOf(rejection), status })
-  }
-
-  #requestOptions({ params: _, ...given }: { readonly params: JsonObject } & RequestOptions): CallOptions {
-    const call = this
-    return {
-      ...given,
-      cancellation: this.#cancellation,
-      get signal() {
-        return call.signal
-      },
-      onNotification: (notification) => call.#notified(notification),
-      onProgress: this.#token === undefined ? undefined : (progress) => call.#progressed(progress),
-    }
   }
 
   /** The backend has shown a sign of life, or is about to be asked. */
@@ -269,7 +260,7 @@ export class VirtualCall implements TimedCall, CancelListener {
     reply.reject(rejection, request.id)
   }
 
-  #progressed(progress: JsonObject): void {
+  progressed(progress: JsonObject): void {
     this.#heard()
     this.#progress(progress)
   }
@@ -280,7 +271,7 @@ export class VirtualCall implements TimedCall, CancelListener {
     this.#options.reply.event(serialise({ jsonrpc: '2.0', method: NOTIFICATIONS.progress, params }), { kind: 'progress' })
   }
 
-  #notified({ method, params = {} }: JsonRpcNotification): void {
+  notified({ method, params = {} }: JsonRpcNotification): void {
     this.#heard()
     if (method !== NOTIFICATIONS.message || !this.#options.wantsLog(params)) return
     this.#options.reply.event(serialise({ jsonrpc: '2.0', method, params }), { kind: 'log' })

@@ -13,7 +13,7 @@ export interface ListPage {
   readonly nextCursor: string | undefined
 }
 
-const PAGE_SIZE = 1_000
+export const PAGE_SIZE = 1_000
 const MAX_CURSOR = 8_192
 
 /** Whatever has an item in a list. */
@@ -46,11 +46,14 @@ export function isSameList(a: ListText, b: ListText): boolean {
   return a.items.length === b.items.length && a.items.every((item, i) => item === b.items[i])
 }
 
-/** The page after a cursor; undefined for a cursor that is none of ours. It names the last item, so a list may change between two pages. */
-export function pageOf({ keys, items }: ListText, cursor: unknown): ListPage | undefined {
-  const last = cursor === undefined ? undefined : readCursor(cursor)
-  if (cursor !== undefined && last === undefined) return undefined
-  const start = last === undefined ? 0 : firstAfter(keys, last)
+/** Where the page after a cursor begins; undefined for a cursor that is none of ours. It names the last item, so a list may change between two pages. */
+export function pageStart({ keys }: ListText, cursor: unknown): number | undefined {
+  if (cursor === undefined) return 0
+  const last = readCursor(cursor)
+  return last === undefined ? undefined : firstAfter(keys, last)
+}
+
+export function pageAt({ keys, items }: ListText, start: number): ListPage {
   const end = Math.min(items.length, start + PAGE_SIZE)
   const lastKey = keys[end - 1]
   const nextCursor = end < items.length && lastKey !== undefined ? writeCursor(lastKey) : undefined

@@ -1,10 +1,10 @@
 import { abortable, withTimeLimit } from '@thv/kernel/deadline'
 import { ThvError } from '@thv/kernel/errors'
-import type { JsonObject } from '../json-rpc.ts'
+import type { JsonObject, RequestId } from '../json-rpc.ts'
 import { METHODS } from '../methods.ts'
 import type { ClientContext } from './client-context.ts'
 import { FootingLost } from './client-errors.ts'
-import type { Engine, EnginePassOptions } from './engine.ts'
+import type { Engine, EnginePassOptions, EngineRequestOptions } from './engine.ts'
 import { keepListening } from './keep-listening.ts'
 import type {
   CallOptions,
@@ -26,9 +26,13 @@ export interface Opener {
 
 type Passing = Engine & Required<Pick<Engine, 'pass'>>
 
-interface Passed {
+interface Asked {
   readonly method: string
   readonly params: JsonObject
+  readonly options: RequestOptions
+}
+
+interface Passed extends Asked {
   readonly options: PassOptions
 }
 
@@ -76,23 +80,43 @@ export class EngineClient implements McpClient {
     await this.#limited('connect', { timeoutMs: this.#context.limits.connectTimeoutMs, ...options }, (signal) => this.#ready(signal))
   }
 
-  async request(method: string, params: JsonObject = {}, options: RequestOptions = {}): Promise<JsonObject> {
+  request(method: string, params: JsonObject = {}, options: RequestOptions = {}): Promise<JsonObject> {
+    const engine = this.#engineFor(options)
+    return engine === undefined ? this.#requestLimited(method, params, options) : this.#requestNow(engine, { method, params, options })
+  }
+
+  async #requestNow(engine: Engine, { method, params, options }: Asked): Promise<JsonObject> {
+    try {
+      return await engine.request(method, params, options as EngineRequestOptions)
+    } catch (error) {
+      if (!(error instanceof FootingLost) || !error.mayRetry) throw error
+      return await this.#requestLimited(method, params, options)
+    }
+  }
+
+  async #requestLimited(method: string, params: JsonObject, options: RequestOptions): Promise<JsonObject> {
     return await this.#limited(method, options, (signal) =>
-      this.#onFooting(signal, (engine) => engine.request(method, params, { ...options, signal })),
+      this.#onFooting(signal, (engine) => engine.request(method, params, { ...options, signal, cancellation: undefined })),
     )
   }
 
   pass(method: string, params: JsonObject, options: PassOptions): Promise<JsonObject | string> {
-    const engine = this.#engine
-    const isUnlimited = (options.timeoutMs ?? this.#context.limits.timeoutMs) === Number.POSITIVE_INFINITY
-    const isSimple = isUnlimited && options.cancellation !== undefined && engine?.transport === 'streamable-http'
-    const isReady = !this.#closing.signal.aborted && engine?.over.aborted === false
-    return isSimple && isReady && engine.pass !== undefined
+    const engine = this.#engineFor(options)
+    return engine?.pass !== undefined
       ? this.#passNow(engine as Passing, { method, params, options })
       : this.#passLimited(method, params, options)
   }
 
-  /** Without timers, signals and promises of this client: all that can end the request is its own cancellation, and the end of the client. */
+  /**
+   * For a request without timers, signals and promises of this client: all that can end it is its own cancellation, and the end of the client. Undefined where
+   * something has to be done first, or a limit of time to be kept.
+   */
+  #engineFor({ timeoutMs = this.#context.limits.timeoutMs, cancellation }: RequestOptions): Engine | undefined {
+    const engine = this.#engine
+    const isSimple = timeoutMs === Number.POSITIVE_INFINITY && cancellation !== undefined && engine?.transport === 'streamable-http'
+    return isSimple && !this.#closing.signal.aborted && !engine.over.aborted && engine.abandon !== undefined ? engine : undefined
+  }
+
   async #passNow(engine: Passing, { method, params, options }: Passed): Promise<JsonObject | string> {
     try {
       return await engine.pass(method, params, options as EnginePassOptions)
@@ -105,7 +129,14 @@ export class EngineClient implements McpClient {
   #passLimited(method: string, params: JsonObject, options: PassOptions): Promise<JsonObject | string> {
     return this.#limited(method, options, (signal) =>
       this.#onFooting<JsonObject | string>(signal, (engine) => {
-        const limited = { ...options, signal, cancellation: undefined }
+        // The methods of the options may not be members of their own.
+        const limited = {
+          ...options,
+          answerId: options.answerId,
+          write: (id: RequestId) => options.write(id),
+          signal,
+          cancellation: undefined,
+        }
         return engine.pass === undefined ? engine.request(method, params, limited) : engine.pass(method, params, limited)
       }),
     )

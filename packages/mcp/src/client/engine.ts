@@ -15,7 +15,7 @@ export interface Engine {
   request(method: string, params: JsonObject, options: EngineRequestOptions): Promise<JsonObject>
   /** Undefined: it cannot pass requests on that are written. */
   pass?(method: string, params: JsonObject, options: EnginePassOptions): Promise<JsonObject | string>
-  /** Ends the requests that `pass` has under way. */
+  /** Ends the requests that are under way with a cancellation of their own. */
   abandon?(reason: ThvError): void
   notify(method: string, params: JsonObject, signal: AbortSignal): Promise<void>
   /** `signal` is for the opening only. */
@@ -30,9 +30,9 @@ export interface ServerIdentity {
   readonly instructions: string | undefined
 }
 
+/** With a cancellation the signal may be made when it is asked for. */
 export type EngineRequestOptions = RequestOptions & { readonly signal: AbortSignal }
 
-/** With a cancellation the signal may be made when it is asked for. */
 export type EnginePassOptions = PassOptions & { readonly signal: AbortSignal }
 
 export interface EngineListenOptions {

@@ -2,14 +2,14 @@ import { TestClock } from '@thv/kernel/clock'
 import { describe, expect, it, vi } from 'vitest'
 import type { JsonObject } from '../json-rpc.ts'
 import { clientContext } from './client-context.ts'
-import { sendWithInput } from './input-rounds.ts'
+import { answerInput } from './input-rounds.ts'
 import type { ClientHandlers } from './mcp-client.ts'
 
 const PARAMS = { name: 'x', arguments: { a: 1 } }
 const ASK = { method: 'elicitation/create', params: { message: 'Who?' } }
 const DONE = { resultType: 'complete', content: [] }
 
-describe('sendWithInput', () => {
+describe('answerInput', () => {
   it('answers each round by itself and echoes the state byte for byte, also an empty one', async () => {
     const state = ' {"a": 1}\\ü '
     const { sent, result } = run([ask({ one: ASK }, state), ask({ two: { method: 'roots/list' } }, ''), ask({ three: ASK }), DONE])
@@ -86,7 +86,7 @@ function run(results: readonly JsonObject[], options: { method?: string; handler
     return results[sent.length - 1] ?? DONE
   }
   const context = clientContext({ clientInfo: { name: 'x', version: '1' }, clock })
-  const result = sendWithInput({ context, method, params: PARAMS, handlers, signal, send })
+  const result = send(PARAMS).then((first) => answerInput(first, { context, method, params: PARAMS, handlers, signal, send }))
   result.catch(() => {})
   return { clock, sent, result }
 }

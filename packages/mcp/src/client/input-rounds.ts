@@ -17,14 +17,14 @@ export interface InputRounds {
 }
 
 /**
- * Sends a modern request until its result is complete (M31 to M36): whatever the server wants to know is asked of the handlers, and the
+ * Sends a modern request again until its result is complete (M31 to M36): whatever the server wants to know is asked of the handlers, and the
  * same request goes out again with their answers of this round alone, and the server's state exactly as it came.
  */
-export async function sendWithInput(rounds: InputRounds): Promise<JsonObject> {
+export async function answerInput(first: JsonObject, rounds: InputRounds): Promise<JsonObject> {
   const { context, params, send, signal } = rounds
   const { maxRounds, maxStateOnlyRounds } = context.limits
   const pace = createBackoff({ baseMs: 100, maxMs: 5_000 })
-  let result = await send(params)
+  let result = first
   for (let round = 0; result['resultType'] === 'input_required'; round++) {
     if (round >= maxRounds) throw tooMany(`asked for input more than ${maxRounds} times`)
     const { requests, state } = readInputRequired(result, rounds.method)

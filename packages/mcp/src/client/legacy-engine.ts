@@ -1,4 +1,5 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
+import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks'
+import type { Cancellation } from '@thv/http/cancellation'
 import { withTimeLimit } from '@thv/kernel/deadline'
 import { errorMessage, ThvError } from '@thv/kernel/errors'
 import { stripParams } from '../envelope.ts'
@@ -26,8 +27,6 @@ export interface LegacyLink extends Link {
   negotiated(version: LegacyVersion): void
   /** Opens the way for messages that belong to no request, where one must be opened. False when the server has none. */
   openStandalone(): Promise<boolean>
-  /** Ends the requests that are under way. */
-  abandon?(reason: ThvError): void
 }
 
 export interface LegacyEngineOptions {
@@ -114,26 +113,13 @@ export class LegacyEngine implements Engine {
     return { jsonrpc: '2.0', id, method, params: onProgress ? withProgressToken(own, id) : own }
   }
 
-  async #exchange(
-    message: JsonRpcRequest,
-    options: EngineRequestOptions & Pick<EnginePassOptions, 'cancellation'>,
-    written?: Written,
-  ): Promise<LinkAnswer> {
+  async #exchange(message: JsonRpcRequest, options: EngineRequestOptions, written?: Written): Promise<LinkAnswer> {
     const { onProgress, cancellation } = options
     const { id } = message
-    const inContext = AsyncLocalStorage.snapshot()
     this.#demandFooting()
     if (onProgress) this.#progress.set(id, onProgress)
     try {
-      const receive = (received: ParsedMessage) => inContext(() => this.#receive(received, options))
-      // A signal that nothing asks for is not made.
-      const context: LinkContext = {
-        get signal() {
-          return options.signal
-        },
-        ...{ cancellation, receive, written },
-      }
-      return await this.link.request(message, context)
+      return await this.link.request(message, new RequestScope(this.#receiveFor, options, written))
     } catch (error) {
       const ended = cancellation ?? options.signal
       if (error instanceof FootingLost) this.#end(error)
@@ -161,6 +147,8 @@ export class LegacyEngine implements Engine {
   #demandFooting(): void {
     if (this.over.aborted) throw new FootingLost('the session has ended', { mayRetry: true, cause: this.over.reason })
   }
+
+  readonly #receiveFor = (message: ParsedMessage, options: EngineRequestOptions): void => this.#receive(message, options)
 
   /** `options` are those of the request on whose own stream the message came. */
   #receive(message: ParsedMessage, options?: EngineRequestOptions): void {
@@ -228,6 +216,35 @@ export class LegacyEngine implements Engine {
 }
 
 const STANDALONE_WAIT_MS = 1_000
+
+type OnMessage = (message: ParsedMessage, options: EngineRequestOptions) => void
+
+/** A request on its way. Messages on its stream are taken in the context (AsyncLocalStorage) of its caller; a snapshot for each would cost a microsecond. */
+class RequestScope extends AsyncResource implements LinkContext {
+  readonly cancellation: Cancellation | undefined
+  readonly written: Written | undefined
+  readonly #options: EngineRequestOptions
+  readonly #onMessage: OnMessage
+
+  constructor(onMessage: OnMessage, options: EngineRequestOptions, written: Written | undefined) {
+    super('MCP_REQUEST', SCOPE_OPTIONS)
+    this.cancellation = options.cancellation
+    this.written = written
+    this.#options = options
+    this.#onMessage = onMessage
+  }
+
+  /** One that nothing asks for is not made. */
+  get signal(): AbortSignal {
+    return this.#options.signal
+  }
+
+  receive(message: ParsedMessage): void {
+    this.runInAsyncScope(this.#onMessage, undefined, message, this.#options)
+  }
+}
+
+const SCOPE_OPTIONS = { requireManualDestroy: true }
 
 async function handshake({
   link,

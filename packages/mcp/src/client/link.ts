@@ -1,5 +1,6 @@
 import type { Cancellation } from '@thv/http/cancellation'
 import type { HeaderMap } from '@thv/http/header-map'
+import type { ThvError } from '@thv/kernel/errors'
 import {
   isErrorResponse,
   type JsonObject,
@@ -22,6 +23,8 @@ export interface Link {
    */
   request(message: JsonRpcRequest, context: LinkContext): Promise<LinkAnswer>
   send(message: JsonRpcNotification | JsonRpcResponse, signal: AbortSignal): Promise<void>
+  /** Ends the requests that are under way. */
+  abandon?(reason: ThvError): void
   /** Never rejects. */
   close(): Promise<void>
 }

@@ -50,6 +50,8 @@ export interface CallOptions {
 }
 
 export interface RequestOptions extends CallOptions {
+  /** Ends the request as the signal does, which is then asked for only where one is needed. For one listener at a time. */
+  readonly cancellation?: Cancellation | undefined
   /** Params of a `notifications/progress` for this request. The server is asked for progress only if this is given. */
   readonly onProgress?: ((progress: JsonObject) => void) | undefined
   /**
@@ -68,8 +70,6 @@ export interface RequestOptions extends CallOptions {
 }
 
 export interface PassOptions extends RequestOptions {
-  /** Ends the request as the signal does, which is then asked for only where one is needed. For one listener at a time. */
-  readonly cancellation?: Cancellation | undefined
   /** The text of the request under this id; with the id as progress token where `onProgress` is given. */
   write(id: RequestId): string
   /** The id of the response. */

@@ -10,8 +10,8 @@ import { MODERN_VERSION } from '../versions.ts'
 import { type ClientContext, tell } from './client-context.ts'
 import { FootingLost, protocolError } from './client-errors.ts'
 import type { Engine, EngineListening, EngineListenOptions, EngineRequestOptions, ServerIdentity } from './engine.ts'
-import { sendWithInput } from './input-rounds.ts'
-import { type Link, type LinkAnswer, responseOf, resultOf } from './link.ts'
+import { answerInput } from './input-rounds.ts'
+import { type Link, type LinkAnswer, type LinkContext, responseOf, resultOf } from './link.ts'
 import type { ListenFilter } from './mcp-client.ts'
 import { openModernListening } from './modern-listening.ts'
 import { allPages } from './pages.ts'
@@ -61,10 +61,16 @@ export class ModernEngine implements Engine {
   }
 
   async request(method: string, params: JsonObject, options: EngineRequestOptions): Promise<JsonObject> {
-    const send = (round: JsonObject) => this.#sendOnce(method, round, options)
-    if (options.returnInputRequired) return await send(params)
+    const first = await this.#sendOnce(method, params, options)
+    if (options.returnInputRequired || first['resultType'] !== 'input_required') return first
     const { context } = this
-    return await sendWithInput({ context, method, params, handlers: options.handlers ?? context.handlers, signal: options.signal, send })
+    const send = (round: JsonObject) => this.#sendOnce(method, round, options)
+    const { handlers = context.handlers, signal } = options
+    return await answerInput(first, { context, method, params, handlers, signal, send })
+  }
+
+  abandon(reason: ThvError): void {
+    this.link.abandon?.(reason)
   }
 
   async notify(method: string, params: JsonObject, signal: AbortSignal): Promise<void> {
@@ -117,20 +123,23 @@ export class ModernEngine implements Engine {
     const { onProgress } = options
     const plain = this.stamped(method, params, options)
     const request = onProgress ? { ...plain, params: withProgressToken(plain.params ?? {}, plain.id) } : plain
-    const receive = (message: ParsedMessage) => {
-      if (message.kind === 'notification') this.#notified(message.message, options)
-      else throw protocolError(`sent a request in the answer to ${method}`) // ends the request
-    }
     const headers = method === METHODS.toolsCall ? this.#annotations.headersFor(params) : {}
     if (onProgress) this.#progress.set(request.id, onProgress)
     try {
-      return { request, answer: await this.link.request(request, { signal: options.signal, receive, headers }) }
+      const answer = await this.link.request(request, new RequestScope(this.#receiveFor, { method, options, headers }))
+      return { request, answer }
     } catch (error) {
-      if (options.signal.aborted) void this.cancel(request.id, options.signal.reason)
+      const ended = options.cancellation ?? options.signal
+      if (ended.aborted) void this.cancel(request.id, ended.reason)
       throw error
     } finally {
       this.#progress.delete(request.id)
     }
+  }
+
+  readonly #receiveFor = (message: ParsedMessage, { method, options }: Sent): void => {
+    if (message.kind === 'notification') this.#notified(message.message, options)
+    else throw protocolError(`sent a request in the answer to ${method}`) // ends the request
   }
 
   /** On a pipe a notification cancels; over HTTP, closing the stream does. It is not awaited. */
@@ -193,6 +202,36 @@ export class ModernEngine implements Engine {
 
   #demandFooting(): void {
     if (this.over.aborted) throw new FootingLost('the connection has ended', { mayRetry: true, cause: this.over.reason })
+  }
+}
+
+interface Sent {
+  readonly method: string
+  readonly options: EngineRequestOptions
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** A request on its way. */
+class RequestScope implements LinkContext {
+  readonly cancellation: EngineRequestOptions['cancellation']
+  readonly headers: Sent['headers']
+  readonly #sent: Sent
+  readonly #onMessage: (message: ParsedMessage, sent: Sent) => void
+
+  constructor(onMessage: (message: ParsedMessage, sent: Sent) => void, sent: Sent) {
+    this.cancellation = sent.options.cancellation
+    this.headers = sent.headers
+    this.#sent = sent
+    this.#onMessage = onMessage
+  }
+
+  /** One that nothing asks for is not made. */
+  get signal(): AbortSignal {
+    return this.#sent.options.signal
+  }
+
+  receive(message: ParsedMessage): void {
+    this.#onMessage(message, this.#sent)
   }
 }
 

@@ -103,3 +103,40 @@ describe('requests that are passed on to a legacy server', () => {
     expect(peers.fixture.stats.count('tools/call')).toBe(0)
   })
 })
+
+describe.each(['legacy', 'modern'] as const)('requests with a cancellation of their own to a %s server', (era) => {
+  const options = (ending: Ending) => ({
+    get signal() {
+      return ending.signal
+    },
+    cancellation: ending,
+  })
+
+  it('need no signal', async () => {
+    await using peers = await connectPeers({ era, ...UNLIMITED })
+    const ending = new Ending()
+    const answer = await peers.client.request('tools/call', { name: 'echo', arguments: { text: 'hi' } }, options(ending))
+    expect(answer).toMatchObject({ content: [{ type: 'text' }] })
+    expect([ending.signals, ending.isHeard]).toEqual([0, false])
+  })
+
+  it('end at once when they are cancelled, and the server hears of it', async () => {
+    await using peers = await connectPeers({ era, ...UNLIMITED })
+    const ending = new Ending()
+    const hanging = peers.client.request('tools/call', { name: 'hang', arguments: {} }, options(ending))
+    await vi.waitFor(() => expect(peers.fixture.stats.count('tools/call')).toBe(1), 10_000)
+    ending.cancel(new ThvError('timeout', 'too long'))
+    await expect(hanging).rejects.toMatchObject({ code: 'timeout', message: 'too long' })
+    await vi.waitFor(() => expect(peers.fixture.stats.cancelled).toMatchObject([{ name: 'hang' }]), 10_000)
+  })
+
+  it('end with the client, and begin no more after it', async () => {
+    await using peers = await connectPeers({ era, ...UNLIMITED })
+    const hanging = peers.client.request('tools/call', { name: 'hang', arguments: {} }, options(new Ending()))
+    await vi.waitFor(() => expect(peers.fixture.stats.count('tools/call')).toBe(1), 10_000)
+    const ended = expect(hanging).rejects.toMatchObject({ code: 'aborted' })
+    await peers.client.close()
+    await ended
+    await expect(peers.client.request('tools/call', { name: 'echo' }, options(new Ending()))).rejects.toMatchObject({ code: 'aborted' })
+  })
+})

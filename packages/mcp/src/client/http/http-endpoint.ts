@@ -21,7 +21,7 @@ export interface EndpointOptions {
 
 export interface EndpointRequest {
   readonly method: 'GET' | 'POST' | 'DELETE'
-  /** Lower-case names. */
+  /** Lower-case names. Never changed afterward. */
   readonly headers: Headers
   readonly body?: string | undefined
   readonly purpose?: 'request' | 'stream' | undefined
@@ -41,6 +41,8 @@ export class HttpEndpoint {
   readonly #headers: EndpointOptions['headers']
   /** Of the last headers that were given: mostly they are the same object. */
   #given: { readonly headers: Headers; readonly flat: readonly string[] } | undefined
+  /** Of the last request, for others with the same objects. */
+  #last: { readonly given: Headers; readonly own: Headers; readonly flat: string[] } | undefined
 
   /** Throws `backend_blocked` for a URL that must not be called. */
   constructor(options: EndpointOptions) {
@@ -63,16 +65,22 @@ export class HttpEndpoint {
 
   #send(request: EndpointRequest, given: Headers = NONE, sink: ResponseSink): Promise<void> {
     const { method, headers: own, body, purpose, cancellation: signal = request.signal, url } = request
+    const headers = this.#last?.given === given && this.#last.own === own ? this.#last.flat : this.#flat(given, own)
+    const path = url === undefined ? this.#path : pathOf(url)
+    return this.#target.send({ method, path, headers, body, purpose, signal, headersTimeoutMs: 0, bodyTimeoutMs: 0 }, sink)
+  }
+
+  #flat(given: Headers, own: Headers): string[] {
     if (this.#given?.headers !== given) this.#given = { headers: given, flat: flatHeaders(given) }
-    const headers: string[] = []
+    const all: string[] = []
     const { flat } = this.#given
     for (let i = 0; i < flat.length; i += 2) {
       const name = flat[i] as string
-      if (!Object.hasOwn(own, name)) headers.push(name, flat[i + 1] as string)
+      if (!Object.hasOwn(own, name)) all.push(name, flat[i + 1] as string)
     }
-    for (const name in own) headers.push(name, own[name] as string)
-    const path = url === undefined ? this.#path : pathOf(url)
-    return this.#target.send({ method, path, headers, body, purpose, signal, headersTimeoutMs: 0, bodyTimeoutMs: 0 }, sink)
+    for (const name in own) all.push(name, own[name] as string)
+    this.#last = { given, own, flat: all }
+    return all
   }
 }
 

@@ -37,6 +37,8 @@ export class LegacyHttpLink implements LegacyLink {
   readonly #context: ClientContext
   readonly #closing = new AbortController()
   #headers: Record<string, string> = {}
+  /** The same object for all requests of a session. */
+  #postHeaders: Readonly<Record<string, string>> = POST_HEADERS
   #standalone: Promise<boolean> | undefined
   readonly #waits = new Map<RequestId, ResponseWait>()
   #isLost = false
@@ -52,14 +54,15 @@ export class LegacyHttpLink implements LegacyLink {
 
   /** The version header exists since 2025-06-18. */
   negotiated(version: LegacyVersion): void {
-    if (version >= '2025-06-18') this.#headers[HEADERS.protocolVersion] = version
+    if (version >= '2025-06-18') this.#setHeader(HEADERS.protocolVersion, version)
   }
 
   async request(message: JsonRpcRequest, link: LinkContext): Promise<LinkAnswer> {
     const wait = new ResponseWait(message, link, this.#context)
     this.#waits.set(message.id, wait)
     try {
-      const answer = await Promise.race([wait.answer, this.#post(message, link, wait)])
+      wait.follow(this.#post(message, link, wait))
+      const answer = await wait.answer
       this.#demandSession(answer)
       return answer
     } finally {
@@ -70,7 +73,7 @@ export class LegacyHttpLink implements LegacyLink {
 
   async send(message: JsonRpcNotification | JsonRpcResponse, signal: AbortSignal): Promise<void> {
     const reader = this.#reader(() => {})
-    await this.#endpoint.send({ method: 'POST', headers: { ...POST_HEADERS, ...this.#headers }, body: serialise(message), signal }, reader)
+    await this.#endpoint.send({ method: 'POST', headers: this.#postHeaders, body: serialise(message), signal }, reader)
     this.#demandSession(reader)
     const failure = httpError(reader)
     if (failure) throw failure
@@ -95,18 +98,19 @@ export class LegacyHttpLink implements LegacyLink {
     const { written } = link
     const signal = link.cancellation === undefined ? link.signal : undefined
     const isHandshake = message.method === METHODS.initialize
-    const reader = this.#reader(
-      (event) => wait.take(event),
-      () => isHandshake && this.#adoptSession(reader),
-    )
-    const headers = isHandshake ? POST_HEADERS : { ...POST_HEADERS, ...this.#headers }
-    const broken = await this.#brokenOff(reader, () =>
-      this.#endpoint.send({ method: 'POST', headers, body: written?.text ?? serialise(message), signal, cancellation: wait }, reader),
-    )
-    if (broken && !reader.isStream) throw broken.error
+    const reader = this.#reader((event) => wait.take(event), isHandshake ? () => this.#adoptSession(reader) : undefined)
+    const headers = isHandshake ? POST_HEADERS : this.#postHeaders
+    const body = written?.text ?? serialise(message)
+    let broken: unknown
+    try {
+      await this.#endpoint.send({ method: 'POST', headers, body, signal, cancellation: wait }, reader)
+    } catch (error) {
+      if (!reader.isStream || !isBrokenOff(reader, error)) throw error
+      broken = error
+    }
     if (!reader.isStream) return answerOf(reader, message, written)
     if (wait.isAnswered) return await wait.answer
-    if (reader.lastEventId === '') throw streamBroken(message.method, broken?.error)
+    if (reader.lastEventId === '') throw streamBroken(message.method, broken)
     return await this.#resume(message, { wait, from: { lastEventId: reader.lastEventId, retry: reader.retry } })
   }
 
@@ -160,27 +164,27 @@ export class LegacyHttpLink implements LegacyLink {
     const headers: Record<string, string> = { accept: 'text/event-stream', ...this.#headers }
     if (lastEventId !== '') headers[HEADERS.lastEventId] = lastEventId
     const reader = this.#reader(onEvent, () => reader.isStream && onStream?.())
-    const broken = await this.#brokenOff(reader, () => this.#endpoint.send({ method: 'GET', headers, purpose: 'stream', signal }, reader))
-    const { status, isStream, retry } = reader
-    return { status, headers: reader.headers, isStream, lastEventId: reader.lastEventId, retry, ...(broken && { error: broken.error }) }
-  }
-
-  /** Only a broken connection may be mended by another one; everything else goes to the caller. */
-  async #brokenOff(reader: AnswerReader, work: () => Promise<void>): Promise<{ error: unknown } | undefined> {
+    let broken: { readonly error?: unknown } = {}
     try {
-      await work()
-      return undefined
+      await this.#endpoint.send({ method: 'GET', headers, purpose: 'stream', signal }, reader)
     } catch (error) {
-      if (error instanceof OutboundError && (reader.isStream || !error.answered)) return { error }
-      throw error
+      if (!isBrokenOff(reader, error)) throw error
+      broken = { error }
     }
+    const { status, isStream, retry } = reader
+    return { status, headers: reader.headers, isStream, lastEventId: reader.lastEventId, retry, ...broken }
   }
 
   #adoptSession(reader: AnswerReader): void {
     const id = headerText(reader.headers[HEADERS.sessionId])
     if (id === undefined || reader.status >= 300) return
     if (!isValidSessionId(id)) throw protocolError('assigned a session id with characters that are not allowed')
-    this.#headers[HEADERS.sessionId] = id
+    this.#setHeader(HEADERS.sessionId, id)
+  }
+
+  #setHeader(name: string, value: string): void {
+    this.#headers[name] = value
+    this.#postHeaders = { ...POST_HEADERS, ...this.#headers }
   }
 
   /** 404, and what some published servers say instead, for a session they do not know. Nothing was carried out then. */
@@ -204,7 +208,7 @@ export class LegacyHttpLink implements LegacyLink {
     const limit = { clock, timeoutMs: limits.farewellMs, what: 'the end of the session', signals: [] }
     try {
       const reader = this.#reader(() => {})
-      await withTimeLimit(limit, (signal) => this.#endpoint.send({ method: 'DELETE', headers: this.#headers, signal }, reader))
+      await withTimeLimit(limit, (signal) => this.#endpoint.send({ method: 'DELETE', headers: { ...this.#headers }, signal }, reader))
     } catch (error) {
       warn(`the session could not be ended: ${errorMessage(error)}`)
     }
@@ -213,6 +217,11 @@ export class LegacyHttpLink implements LegacyLink {
   #reader(onEvent: (event: SseEvent) => void, onStart?: () => unknown): AnswerReader {
     return new AnswerReader({ maxBytes: this.#context.limits.maxMessageBytes, onEvent, ...(onStart && { onStart: () => void onStart() }) })
   }
+}
+
+/** Only a broken connection may be mended by another one; everything else goes to the caller. */
+function isBrokenOff(reader: AnswerReader, error: unknown): boolean {
+  return error instanceof OutboundError && (reader.isStream || !error.answered)
 }
 
 function answerOf(reader: AnswerReader, { id: from }: JsonRpcRequest, written: Written | undefined): LinkAnswer {

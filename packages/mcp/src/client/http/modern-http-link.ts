@@ -1,4 +1,5 @@
 import { OutboundError } from '@thv/http/outbound/outbound-error'
+import type { ThvError } from '@thv/kernel/errors'
 import { HEADERS } from '../../header-names.ts'
 import { type JsonRpcNotification, type JsonRpcRequest, type JsonRpcResponse, serialise } from '../../json-rpc.ts'
 import { expectedHeaders } from '../../modern-headers.ts'
@@ -18,6 +19,7 @@ export class ModernHttpLink implements Link {
   readonly transport = 'streamable-http'
   readonly #endpoint: HttpEndpoint
   readonly #context: ClientContext
+  readonly #waits = new Set<ResponseWait>()
 
   constructor(endpoint: HttpEndpoint, context: ClientContext) {
     this.#endpoint = endpoint
@@ -26,11 +28,18 @@ export class ModernHttpLink implements Link {
 
   async request(message: JsonRpcRequest, link: LinkContext): Promise<LinkAnswer> {
     const wait = new ResponseWait(message, link, this.#context)
+    this.#waits.add(wait)
     try {
-      return await Promise.race([wait.answer, this.#post(message, link, wait)])
+      wait.follow(this.#post(message, link, wait))
+      return await wait.answer
     } finally {
+      this.#waits.delete(wait)
       wait.release()
     }
+  }
+
+  abandon(reason: ThvError): void {
+    for (const wait of this.#waits) wait.end(reason)
   }
 
   async send(message: JsonRpcNotification | JsonRpcResponse, signal: AbortSignal): Promise<void> {
@@ -47,7 +56,8 @@ export class ModernHttpLink implements Link {
   async #post(message: JsonRpcRequest, link: LinkContext, wait: ResponseWait): Promise<LinkAnswer> {
     const headers = { ...POST_HEADERS, ...link.headers, ...expectedHeaders(message) }
     const reader = new AnswerReader({ maxBytes: this.#context.limits.maxMessageBytes, onEvent: (event) => wait.take(event) })
-    const { signal, purpose } = link
+    const { purpose } = link
+    const signal = link.cancellation === undefined ? link.signal : undefined
     try {
       await this.#endpoint.send({ method: 'POST', headers, body: serialise(message), purpose, signal, cancellation: wait }, reader)
     } catch (error) {

@@ -14,6 +14,7 @@ import { messageIn } from './answer-reader.ts'
  * itself, which keeps its connection for the next request, and is cut off if it does not.
  */
 export class ResponseWait implements Cancellation, CancelListener {
+  /** Whoever makes the wait must wait for it: it may reject. */
   readonly answer: Promise<LinkAnswer>
   isAnswered = false
   /** With the request, and a while after its answer. */
@@ -33,10 +34,14 @@ export class ResponseWait implements Cancellation, CancelListener {
     this.#context = context
     this.#settle = Promise.withResolvers()
     this.answer = this.#settle.promise
-    this.answer.catch(() => {}) // a race may have been won by another failure
     this.#ended = link.cancellation ?? link.signal
     if (this.#ended.aborted) this.handleEvent()
     else this.#ended.addEventListener('abort', this, { once: true })
+  }
+
+  /** The work that brings the answer, unless that comes on a stream before the work ends. */
+  follow(work: Promise<LinkAnswer>): void {
+    work.then(this.#settle.resolve, this.#settle.reject)
   }
 
   /** Only a stream that is resumed needs a real one. */
