@@ -60,6 +60,8 @@ export class ViewCache {
   #reported: ReadonlySet<string> = new Set()
   #moved: readonly ChangedHands[] = []
   #waiting: Promise<unknown> | undefined
+  /** Every backend that is there now has been asked once: who is missing is not waited for. */
+  #isSettled = false
 
   constructor(options: ViewCacheOptions) {
     const { roster, settings } = options
@@ -81,8 +83,12 @@ export class ViewCache {
 
   /** Every backend has been asked once, and answered or failed. */
   get attempted(): Promise<unknown> {
-    this.#waiting ??= Promise.all([...this.#lists.values()].map(({ attempted }) => attempted))
-    return this.#waiting
+    if (this.#waiting !== undefined) return this.#waiting
+    const waiting = Promise.all([...this.#lists.values()].map(({ attempted }) => attempted)).then(() => {
+      if (this.#waiting === waiting) this.#isSettled = true
+    })
+    this.#waiting = waiting
+    return waiting
   }
 
   /** Some backend has not answered yet. */
@@ -131,14 +137,14 @@ export class ViewCache {
     return this.#built.texts[kind]
   }
 
-  /** The view, once all backends have answered or the wait is over. Synchronous as soon as nothing is missing. */
+  /** The view, once all backends have answered or the wait is over. Synchronous as soon as nothing is missing, or what is missing has failed. */
   current(): View | Promise<View> {
     const caller = this.#caller
     if (caller !== undefined) {
       const refreshed = caller.refresh()
       if (caller.isMissing) return this.#after([refreshed, this.attempted])
     }
-    return this.#isSharedMissing ? this.#after([this.attempted]) : this.now
+    return this.#isSharedMissing && !this.#isSettled ? this.#after([this.attempted]) : this.now
   }
 
   /** Backends that were not asked for their lists, because the caller that is served had not logged in to their providers. */
@@ -255,6 +261,7 @@ export class ViewCache {
       if (this.#isStarted) void lists.run()
     }
     this.#waiting = undefined
+    this.#isSettled = false
     this.#countMissing()
     if (left.length > 0) this.#rebuild()
   }
