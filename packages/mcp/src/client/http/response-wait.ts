@@ -14,7 +14,7 @@ import { messageIn } from './answer-reader.ts'
  * itself, which keeps its connection for the next request, and is cut off if it does not.
  */
 export class ResponseWait implements Cancellation, CancelListener {
-  /** Whoever makes the wait must wait for it: it may reject. */
+  /** The maker of the wait must wait for it: it may reject. */
   readonly answer: Promise<LinkAnswer>
   isAnswered = false
   /** With the request, and a while after its answer. */
