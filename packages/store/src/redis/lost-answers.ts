@@ -37,7 +37,11 @@ export class LostAnswers implements Disposable {
     this.#later()
   }
 
-  /** Takes back what is left of a record before it is used again. Rejects with `redis_unavailable`. */
+  get isWaiting(): boolean {
+    return this.#waiting.size > 0
+  }
+
+  /** Takes back what is left of a record before it is looked at again. Rejects with `redis_unavailable`. */
   async settle(key: string): Promise<void> {
     for (const undo of this.#waiting.keys()) {
       if (undo.keys[0] !== key) continue

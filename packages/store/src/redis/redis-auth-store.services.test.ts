@@ -99,6 +99,7 @@ describeRedis('one Redis', () => {
       const { store, state, lose } = await replicas(stack)
       await lose(() => store.consume('code', 'c', { graceMs: 0 }))
       state.isLossy = false
+      expect(await store.get('code', 'c')).toEqual({ value: {}, consumedAt: undefined })
       expect(await store.consume('code', 'c', { graceMs: 0 })).toBe('first')
       expect(await store.consume('code', 'c', { graceMs: 0 })).toBe('reused')
     })

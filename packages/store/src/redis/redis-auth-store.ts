@@ -181,7 +181,7 @@ export class RedisAuthStore implements AuthStore {
     const backoff = createBackoff({ baseMs: 50, maxMs: 500 })
     for (;;) {
       try {
-        if (undo !== undefined) await this.#lost.settle(keys[0] ?? '')
+        if (this.#lost.isWaiting) await this.#lost.settle(keys[0] ?? '')
         return await this.#redis.run(script, keys, args)
       } catch (error) {
         if (!isThvError(error, 'redis_unavailable')) throw this.#unavailable(error)
