@@ -1,7 +1,9 @@
 import { createSecureServer as createH2Server } from 'node:http2'
+import { syncBuiltinESMExports } from 'node:module'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
+import tls from 'node:tls'
 import { createCertificate } from '@thv/testkit/cluster/identity/certificate'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { configMaps } from '../objects/resource-types.ts'
 import { eventually, type LoopbackServer, sendJson, startLoopback } from '../testing/loopback-server.ts'
 import { createKubeClient, type KubeClient } from './client.ts'
@@ -20,6 +22,7 @@ describe('TLS', () => {
   const clients: KubeClient[] = []
   afterEach(async () => {
     await Promise.all(clients.splice(0).map((client) => client.close()))
+    syncBuiltinESMExports() // after a spy
   })
   const start = (tls: { cert: string; key: string; ca?: string } = ours) =>
     startLoopback((_request, response) => sendJson(response, 200, { metadata: { name: 'answer' } }), tls)
@@ -36,6 +39,24 @@ describe('TLS', () => {
     await expect(get(server, {})).rejects.toMatchObject({ code: 'kube_unreachable', details: { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' } })
     // Refused certificates are not tried again, and no token reaches such a server.
     expect(server.requests).toHaveLength(1)
+  })
+
+  it('reads its certificates once for all connections', async () => {
+    await using server = await start()
+    const client = createKubeClient({ server: server.url, tls: { ca: ours.cert }, auth: noAuth })
+    clients.push(client)
+    // Node calls it too, for a connection that has none.
+    using made = vi.spyOn(tls, 'createSecureContext')
+    syncBuiltinESMExports()
+    await Promise.all(Array.from({ length: 5 }, () => client.get(configMaps, key)))
+    expect(server.requests).toHaveLength(5)
+    expect(made).toHaveBeenCalledTimes(1)
+  })
+
+  it('says that the server cannot be reached with certificates that are none', async () => {
+    await using server = await start()
+    for (const settings of [{ ca: ours.cert, cert: 'none', key: ours.key }, { ca: 'none' }])
+      await expect(get(server, settings)).rejects.toMatchObject({ code: 'kube_unreachable' })
   })
 
   it('insecureSkipVerify trusts anybody', async () => {
