@@ -23,7 +23,15 @@ import { leavesBelow, RUN_CONFIG_MEMBERS, withLeaf } from './testing/every-field
 /** The members that ask for middleware, and those that change what it does. */
 const OF_THE_PIPELINE = [
   ...['audit_config', 'audit_config_path', 'allowed_origins', 'oidc_config', 'thv_ca_bundle', 'jwks_auth_token_file', 'telemetry_config'],
-  ...['tools_filter', 'tools_override', 'authz_config', 'authz_config_path', 'rate_limit_config', 'rate_limit_namespace'],
+  ...[
+    'tools_filter',
+    'tools_override',
+    'authz_config',
+    'authz_config_path',
+    'authz_primary_upstream_provider',
+    'rate_limit_config',
+    'rate_limit_namespace',
+  ],
   ...['token_exchange_config', 'upstream_swap_config', 'header_injection_config', 'remote_auth_config', 'header_forward'],
   ...['trust_proxy_headers', 'trusted_proxies', 'middleware_configs', 'additional_middleware_configs'],
 ]
@@ -196,7 +204,8 @@ const CHANGES: readonly (readonly [string, Change])[] = [
   ['authz_config.version', to('9.9', judged('true'), 'there is one version')],
   ['authz_config.type', to('other', judged('true'), 'there is one type that is built')],
   ...policyLeaves('authz_config.cedar', judged),
-  ['authz_config.cedar.primary_upstream_provider', to('github', judged('true'))],
+  ['authz_config.cedar.primary_upstream_provider', to('github', judged('true'), OWN_SERVER)],
+  ['authz_primary_upstream_provider', to('github', judged('true'), OWN_SERVER)],
   ...policyLeaves('authz_config.candidate', tried),
   ['authz_config.candidate.primary_upstream_provider', to('github', tried('true'))],
   [

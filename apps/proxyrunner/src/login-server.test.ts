@@ -1,5 +1,10 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { WireClient } from '@thv/gateway/testing/wire-client'
 import type { OAuthClientOptions } from '@thv/testkit/oauth/oauth-client'
 import { connectV1, connectV2 } from '@thv/testkit/oauth/typescript-clients'
+import { logIn } from '@thv/testkit/oidc/log-in'
 import type { OidcServer } from '@thv/testkit/oidc/oidc-server'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startLoginRunner } from './testing/login-runner.ts'
@@ -78,3 +83,27 @@ describe('a runner that sends tokens of its upstream provider to its backend', (
     expect(runner.log.lines.join('\n')).not.toContain(authorization.slice('Bearer '.length))
   })
 })
+
+it.each(['in the document', 'in a file'])(
+  'policies of a runner (%s) see the claims of the provider that primary_upstream_provider names',
+  { timeout: 60_000 },
+  async (place) => {
+    await using stack = new AsyncDisposableStack()
+    // The subject that the provider knows; the tokens of the server have another one.
+    const policies = ['permit(principal, action, resource) when { principal.claim_sub == "ada" };']
+    const authz = { version: '1.0', type: 'cedarv1', cedar: { policies, primary_upstream_provider: 'corp' } }
+    const folder = await mkdtemp(join(tmpdir(), 'thv-primary-'))
+    stack.defer(() => rm(folder, { recursive: true }))
+    const file = join(folder, 'authz.json')
+    await writeFile(file, JSON.stringify(authz))
+    const document = place === 'in a file' ? { authz_config_path: file, authz_primary_upstream_provider: 'corp' } : { authz_config: authz }
+    const { runner, issuer } = await startLoginRunner(stack, { disable_upstream_token_injection: true }, { document })
+    const called = async (user: string) => {
+      const { accessToken } = await logIn(issuer, { user, scope: 'openid mcp' })
+      const client = new WireClient(runner.url, { authorization: `Bearer ${accessToken}` })
+      return (await client.modernCall('echo', { text: 'x' })).messages[0]
+    }
+    expect(await called('ada')).toHaveProperty('result')
+    expect(await called('bob')).toMatchObject({ error: { code: 403 } })
+  },
+)

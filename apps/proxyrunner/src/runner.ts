@@ -72,7 +72,8 @@ export async function startRunner(options: RunnerOptions): Promise<RunningRunner
   const policies = await openPolicies(config, { log, metrics, clock, workerEntry: options.workerEntry })
   const state = await openSharedState({ config, env, log, metrics, clock })
   if (state !== undefined) lifecycle.onShutdown('redis', async () => void (await state[Symbol.asyncDispose]()))
-  const login = await openLoginServer(config, { env, log, clock, outbound, lifecycle, keepsTokens: sendsUpstreamTokens(config) })
+  const keepsTokens = sendsUpstreamTokens(config) || policies?.current.primaryUpstreamProvider !== undefined
+  const login = await openLoginServer(config, { env, log, clock, outbound, lifecycle, keepsTokens })
   const toolSource = new LateToolSource()
   const shared = { env, log, metrics, clock, outbound, policies, toolSource, redis: state?.redis }
   const pipeline = pipelineFromRunConfig(config, { ...shared, ownIssuer: login, upstreamTokens: login?.tokens })

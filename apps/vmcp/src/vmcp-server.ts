@@ -96,7 +96,7 @@ export async function startVmcp(options: VmcpServerOptions): Promise<RunningVmcp
   const toolSource = new LateToolSource()
   const workflows = new WorkflowFeed()
   const deps = { env, log, metrics, clock, outbound: providers, policies, toolSource, redis: state?.redis, workflows }
-  const pipeline = pipelineFromRunConfig(front, { ...deps, ownIssuer: login, claimTokens: login?.tokens })
+  const pipeline = pipelineFromRunConfig(front, { ...deps, ownIssuer: login, upstreamTokens: login?.tokens })
   lifecycle.onShutdown('middleware', (signal) => pipeline.close(signal))
   const processMetrics = addProcessMetrics(metrics)
   addMemoryRelease(metrics, lifecycle.signal)

@@ -56,8 +56,6 @@ export interface MiddlewareDeps {
   readonly ownIssuer?: OwnIssuer | undefined
   /** The vault of the embedded authorization server. */
   readonly upstreamTokens?: UpstreamTokens | undefined
-  /** The same, where policies may see the claims of one of its providers. */
-  readonly claimTokens?: UpstreamTokens | undefined
   /** Of the composite tools in this program, if it has any. */
   readonly workflows?: WorkflowFeed | undefined
 }

@@ -190,3 +190,28 @@ describe('embedded_auth_server_config', () => {
     })
   })
 })
+
+describe('the provider whose claims policies see', () => {
+  const authz = (provider: string) => ({
+    authz_config: { type: 'cedarv1', cedar: { policies: ['permit(principal, action, resource);'], primary_upstream_provider: provider } },
+  })
+  const problems = (more: object, login: object = { embedded_auth_server_config: LOGIN }) => {
+    const document = { name: 'x', remote_url: 'https://example.com/mcp', transport: 'streamable-http' }
+    const read = readRunConfig({ ...document, oidc_config: { issuer: ISSUER, audience: `${ISSUER}/mcp` }, ...login, ...more })
+    return read.ok ? [] : read.problems.map(({ path, message }) => `${path} ${message}`)
+  }
+
+  it('is one of the authorization server', () => {
+    expect(problems(authz('corp'))).toEqual([])
+    expect(problems({ authz_config_path: '/etc/authz.json', authz_primary_upstream_provider: 'corp' })).toEqual([])
+  })
+
+  it.each<[string, object, object | undefined, string]>([
+    ['unknown', authz('other'), undefined, 'authz_config.cedar.primary_upstream_provider must be the name of one of'],
+    ['without a server', authz('corp'), {}, 'authz_config.cedar.primary_upstream_provider must be the name of one of'],
+    ['an unknown copy', { authz_config_path: '/a', authz_primary_upstream_provider: 'x' }, undefined, 'must be the name of one of'],
+    ['a copy without policies', { authz_primary_upstream_provider: 'corp' }, undefined, 'needs authz_config_path'],
+  ])('%s: is a problem', (_, more, login, problem) => {
+    expect(problems(more, login)).toEqual([expect.stringContaining(problem)])
+  })
+})

@@ -268,6 +268,10 @@ export const RUN_CONFIG_FIELDS: FieldTable<RunConfig> = {
   jwks_auth_token_file: { reader: text(), doc: 'Another place for `oidc_config.auth_token_file`; both must be equal.' },
   authz_config: { reader: objectOf(AUTHZ_FIELDS), doc: 'Authorization policies.' },
   authz_config_path: { reader: text(), doc: 'File that holds it; `authz_config` wins.' },
+  authz_primary_upstream_provider: {
+    reader: text(),
+    doc: 'Must be `cedar.primary_upstream_provider` of the policies. Changes of the file alone are taken over while the proxy runs, and this one needs another start.',
+  },
   audit_config: {
     reader: auditReader,
     doc: 'Audit events. Keys may also be written as in `maxDataSize`.',

@@ -32,10 +32,9 @@ export function ruleFindings(config: RunConfig, { problems, warnings }: Findings
   if (telemetry?.endpoint === undefined && sends)
     problem('telemetry_config.endpoint', 'is required when tracing_enabled or metrics_enabled is true')
   if (telemetry?.endpoint === undefined && sendsAudit) problem('audit_config.otlp', 'needs telemetry_config.endpoint')
-  for (const part of ['cedar', 'candidate'] as const) {
-    if (config.authz_config?.[part]?.primary_upstream_provider !== undefined)
-      warnings.push({ path: `authz_config.${part}.primary_upstream_provider`, message: NO_PROVIDERS })
-  }
+  if (config.authz_config?.candidate?.primary_upstream_provider !== undefined)
+    warnings.push({ path: 'authz_config.candidate.primary_upstream_provider', message: OF_THE_ENFORCED })
+  checkPrimaryProvider(config, problem)
   credentialProblems(config, problem)
   rateLimitProblems(config, problem)
   checkOidc(config, problem)
@@ -46,7 +45,20 @@ export function ruleFindings(config: RunConfig, { problems, warnings }: Findings
   checkPodPatch(config, problem)
 }
 
-const NO_PROVIDERS = 'has no effect: only policies of a virtual server see the claims of upstream providers'
+const OF_THE_ENFORCED = 'has no effect: candidates see the claims that the enforced policies see'
+
+/** Policies that are written for the claims of a provider must not see others. */
+function checkPrimaryProvider({ authz_config: authz, authz_config_path: path, ...config }: RunConfig, problem: Report): void {
+  const { authz_primary_upstream_provider: copy, embedded_auth_server_config: login } = config
+  const named = authz?.cedar?.primary_upstream_provider
+  const isKnown = (provider: string) => login?.upstreams.some(({ name }) => name === provider) === true
+  if (named !== undefined && !isKnown(named)) problem('authz_config.cedar.primary_upstream_provider', NO_PROVIDER)
+  if (copy === undefined) return
+  if (authz === undefined && path === undefined) problem('authz_primary_upstream_provider', 'needs authz_config_path')
+  else if (!isKnown(copy)) problem('authz_primary_upstream_provider', NO_PROVIDER)
+}
+
+const NO_PROVIDER = 'must be the name of one of embedded_auth_server_config.upstreams'
 
 const authServerPath = (path: string) => (path === '' ? LOGIN : joinPath(LOGIN, path))
 const LOGIN = 'embedded_auth_server_config'

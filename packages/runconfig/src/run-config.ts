@@ -77,6 +77,7 @@ export interface RunConfig {
   readonly jwks_auth_token_file?: string
   readonly authz_config?: AuthzConfig
   readonly authz_config_path?: string
+  readonly authz_primary_upstream_provider?: string
   readonly audit_config?: AuditConfig
   readonly audit_config_path?: string
   readonly telemetry_config?: TelemetryConfig

@@ -10,8 +10,17 @@ export interface LoginRunner {
   readonly issuer: string
 }
 
+export interface LoginRunnerOptions extends RunDocumentOptions {
+  /** Members of the document beside the authorization server. */
+  readonly document?: object
+}
+
 /** A runner with an authorization server of its own, in front of a server with tools, and a real provider behind it. */
-export async function startLoginRunner(stack: AsyncDisposableStack, more: object, options: RunDocumentOptions = {}): Promise<LoginRunner> {
+export async function startLoginRunner(
+  stack: AsyncDisposableStack,
+  more: object,
+  { document: beside, ...options }: LoginRunnerOptions = {},
+): Promise<LoginRunner> {
   const idp = stack.use(await startOidcServer())
   const fixture = stack.use(await startFixture({ transport: 'http' }))
   const port = await freePort()
@@ -34,6 +43,7 @@ export async function startLoginRunner(stack: AsyncDisposableStack, more: object
       allowed_audiences: [`${issuer}/mcp`],
       ...more,
     },
+    ...beside,
   }
   const runner = stack.use(await runDocument(fixture.url, document, { UPSTREAM_SECRET: client_secret }, options))
   return { idp, runner, issuer }

@@ -25,6 +25,8 @@ export interface PolicyBundle {
   readonly enforced: AccessPolicies
   /** Evaluated beside the enforced ones, never enforced. */
   readonly candidate: AccessPolicies | undefined
+  /** Upstream provider whose claims they see; undefined: those of the client's own token. */
+  readonly primaryUpstreamProvider?: string | undefined
 }
 
 export type LoadedPolicies =
@@ -47,7 +49,8 @@ export async function loadPolicies(source: PolicySource, options: LoadOptions): 
   const enforced = await compile(prepared.enforced, { ...options, path: 'cedar', problems })
   const candidate = prepared.candidate && (await compile(prepared.candidate, { ...options, path: 'candidate', problems }))
   if (enforced === undefined || problems.length > 0) return { ok: false, problems }
-  return { ok: true, bundle: { hash: prepared.hash, enforced, candidate } }
+  const { primary_upstream_provider: primaryUpstreamProvider } = prepared.enforced.mapping
+  return { ok: true, bundle: { hash: prepared.hash, enforced, candidate, primaryUpstreamProvider } }
 }
 
 interface CompileOptions extends LoadOptions {

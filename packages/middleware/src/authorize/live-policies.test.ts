@@ -72,6 +72,21 @@ describe('policies of a file', () => {
     await expect.poll(() => allows(policies, 'b'), SOON).toBe(true)
   })
 
+  it('stay as they are while the file names another provider, whose claims only the next start sees', async () => {
+    const of = (tool: string, provider?: string) => {
+      const cedar = { policies: [PERMIT(tool)], entities_json: '[]', primary_upstream_provider: provider }
+      return JSON.stringify({ version: '1.0', type: 'cedarv1', cedar })
+    }
+    await replace(of('a', 'corp'))
+    const policies = await follow()
+    expect(policies.current.primaryUpstreamProvider).toBe('corp')
+    await replace(of('b', 'other'))
+    await expect.poll(() => loads.at(-1), SOON).toEqual({ outcome: 'failed', problems: [expect.stringContaining('next start')] })
+    expect(allows(policies, 'a')).toBe(true)
+    await replace(of('c', 'corp'))
+    await expect.poll(() => allows(policies, 'c'), SOON).toBe(true)
+  })
+
   it('refuse to open without a good document', async () => {
     await expect(follow()).rejects.toThrow(InvalidOptions)
   })

@@ -29,6 +29,9 @@ export type PolicyLoad =
   | { readonly outcome: 'ok'; readonly hash: string }
   | { readonly outcome: 'failed'; readonly problems: readonly string[] }
 
+/** A request is authenticated with the claims of one provider and must not be judged by policies for those of another. */
+const OTHER_PROVIDER = 'cedar.primary_upstream_provider changes with the next start'
+
 /** Larger files are refused unread; a ConfigMap holds no more than 1 MiB. */
 const MAX_BYTES = 4 << 20
 
@@ -112,14 +115,17 @@ export class LivePolicies implements PolicyHolder {
 
   #settle(path: string, loaded: LoadedPolicies): PolicyLoad {
     const { log } = this.#deps
-    if (!loaded.ok) {
-      log.error('the policies are not replaced; those before stay in force', { path, problems: loaded.problems.join('; ') })
-      return this.#tell({ outcome: 'failed', problems: loaded.problems })
-    }
-    const { hash } = loaded.bundle
+    if (!loaded.ok) return this.#keep(path, loaded.problems)
+    const { hash, primaryUpstreamProvider } = loaded.bundle
+    if (primaryUpstreamProvider !== this.#current.primaryUpstreamProvider) return this.#keep(path, [OTHER_PROVIDER])
     this.#current = loaded.bundle
     log.info('policies replaced', { path, hash })
     return this.#tell({ outcome: 'ok', hash })
+  }
+
+  #keep(path: string, problems: readonly string[]): PolicyLoad {
+    this.#deps.log.error('the policies are not replaced; those before stay in force', { path, problems: problems.join('; ') })
+    return this.#tell({ outcome: 'failed', problems })
   }
 
   #tell(event: PolicyLoad): PolicyLoad {

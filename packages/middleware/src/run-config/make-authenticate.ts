@@ -7,10 +7,12 @@ import type { Outbound } from '@thv/http/outbound/outbound'
 import type { Clock } from '@thv/kernel/clock'
 import { errorMessage } from '@thv/kernel/errors'
 import type { RunConfig } from '@thv/runconfig/run-config'
+import { runConfigError } from '@thv/runconfig/run-config-errors'
 import type { Log } from '@thv/telemetry/log'
 import { createAuthenticate } from '../authenticate/authenticate.ts'
 import { type Challenges, createChallenges } from '../authenticate/challenges.ts'
 import { createUpstreamClaims, type SeenClaims } from '../authenticate/upstream-claims.ts'
+import type { PolicyHolder } from '../authorize/authorize.ts'
 import { createUpstreamToken } from '../credentials/upstream-token.ts'
 import type { Middleware } from '../pipeline/middleware.ts'
 import { incomingProviderOf } from './incoming-provider-of.ts'
@@ -25,8 +27,10 @@ export interface AuthenticateMakerDeps {
   readonly outbound: Outbound
   /** The authorization server in this program, whose tokens are verified without a network. */
   readonly ownIssuer?: OwnIssuer | undefined
-  /** Where policies may see claims of an upstream provider: the vault with its tokens. */
-  readonly claimTokens?: UpstreamTokens | undefined
+  /** They may see claims of an upstream provider. */
+  readonly policies?: PolicyHolder | undefined
+  /** The vault with its tokens. */
+  readonly upstreamTokens?: UpstreamTokens | undefined
 }
 
 export interface OwnIssuer {
@@ -39,11 +43,12 @@ export interface OwnIssuer {
 /** Undefined: the document asks for no authentication. Starts to fetch the keys and does not wait for them. */
 export function makeAuthenticate(
   config: RunConfig,
-  { env, log, clock, outbound, ownIssuer, claimTokens }: AuthenticateMakerDeps,
+  { env, log, clock, outbound, ownIssuer, policies, upstreamTokens }: AuthenticateMakerDeps,
 ): Middleware | undefined {
   const { oidc_config: oidc } = config
   const challenges = challengesOf(config)
   if (oidc === undefined || challenges === undefined) return undefined
+  const seenClaims = seenClaimsOf(config, policies?.current.primaryUpstreamProvider, upstreamTokens)
   const provider = { ...incomingProviderOf(config, oidc, env), ...(ownIssuer && { localKeys: ownIssuer.findKeys }) }
   if (provider.audience === undefined) log.warn('oidc_config: tokens for any audience are accepted; set audience')
   if (oidc.client_id !== undefined && oidc.introspection_url === undefined)
@@ -58,15 +63,16 @@ export function makeAuthenticate(
   void authenticator.warm()
   const middleware = createAuthenticate(
     { forwardToken: oidc.forward_token },
-    { authenticator, challenges, clock, isRevoked: ownIssuer?.isRevoked, seenClaims: seenClaimsOf(config, claimTokens) },
+    { authenticator, challenges, clock, isRevoked: ownIssuer?.isRevoked, seenClaims },
   )
   return { ...middleware, close: async () => await authenticator[Symbol.asyncDispose]() }
 }
 
-function seenClaimsOf(config: RunConfig, tokens: UpstreamTokens | undefined): SeenClaims | undefined {
-  const provider = config.authz_config?.cedar?.primary_upstream_provider
-  if (provider === undefined || tokens === undefined) return undefined
-  const options = upstreamOptions(config, provider, 'authz_config.cedar.primary_upstream_provider')
+function seenClaimsOf(config: RunConfig, provider: string | undefined, tokens: UpstreamTokens | undefined): SeenClaims | undefined {
+  if (provider === undefined) return undefined
+  const field = 'authz_config.cedar.primary_upstream_provider'
+  const options = upstreamOptions(config, provider, field)
+  if (tokens === undefined) throw runConfigError('run_config_invalid', `${field} needs the vault of embedded_auth_server_config`)
   return createUpstreamClaims(createUpstreamToken(options, tokens))
 }
 

@@ -25,13 +25,16 @@ export interface OpenPoliciesDeps extends Pick<MiddlewareDeps, 'log' | 'clock' |
  * they do not work: a proxy without them would stand open.
  */
 export async function openPolicies(config: RunConfig, deps: OpenPoliciesDeps): Promise<LivePolicies | undefined> {
-  const { authz_config: inline, authz_config_path: path, name: server } = config
+  const { authz_config: inline, authz_config_path: path, authz_primary_upstream_provider: copy, name: server } = config
   if (inline === undefined && path === undefined) return undefined
   const { log, clock, workerEntry } = deps
   const { loaded: onLoaded } = createLoadMetrics(deps.metrics)
   try {
     const source = inline === undefined ? { path: mountedPath(checkedPath(path ?? '')) } : { config: inline }
-    return await LivePolicies.open({ source, server, workerEntry }, { log, clock, onLoaded })
+    const live = await LivePolicies.open({ source, server, workerEntry }, { log, clock, onLoaded })
+    if (copy === undefined || live.current.primaryUpstreamProvider === copy) return live
+    await live.close()
+    throw runConfigError('run_config_invalid', 'authz_primary_upstream_provider is not the provider that the policies name')
   } catch (error) {
     if (!(error instanceof InvalidOptions)) throw error
     throw runConfigError('run_config_invalid', `${inline === undefined ? 'authz_config_path' : 'authz_config'}: ${error.message}`)

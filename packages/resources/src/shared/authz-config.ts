@@ -36,7 +36,7 @@ const members = () => ({
     obj('Inline policies.', {
       ...inlineMembers(),
       primaryUpstreamProvider: opt(
-        str('Upstream whose token the policies see. Only used by VirtualMCPServer.', {
+        str('Upstream provider of the embedded authorization server whose claims the policies see.', {
           minLength: 1,
           maxLength: 63,
           pattern: '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$',

@@ -5,13 +5,13 @@ import type { CanonicalAuthzConfig, CanonicalPolicySource } from '@thv/resources
 import { authzConfig as authzConfigs } from '@thv/resources/testing/workload-arbitraries'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { resolveAuthz } from './authz.ts'
+import { type AuthzArgs, resolveAuthz } from './authz.ts'
 import { blockersOf, contributionOf, runnerReads, type SnapshotObjects, snapshot } from './testing/snapshot.ts'
 
 const PERMIT = 'permit(principal, action, resource);'
 
-const resolve = (authzConfig: CanonicalAuthzConfig | undefined, objects: SnapshotObjects = {}) =>
-  resolveAuthz({ kind: 'MCPServer', name: 'demo', authzConfig, checkPolicies, lookup: snapshot(objects) })
+const resolve = (authzConfig: CanonicalAuthzConfig | undefined, { login, ...objects }: SnapshotObjects & Pick<AuthzArgs, 'login'> = {}) =>
+  resolveAuthz({ kind: 'MCPServer', name: 'demo', authzConfig, login, checkPolicies, lookup: snapshot(objects) })
 
 /** As the runner reads it from the mounted file. */
 function documentOf(resolved: ReturnType<typeof resolve>) {
@@ -96,6 +96,41 @@ describe('resolveAuthz', () => {
         ),
       },
     ])
+  })
+
+  describe('a provider of the embedded server', () => {
+    const login = (primaryUpstreamProvider?: string) => ({
+      upstreamProviders: [{ name: 'corp' }, { name: 'github' }],
+      ...(primaryUpstreamProvider !== undefined && { primaryUpstreamProvider }),
+    })
+
+    it.each([
+      ['the policies name', inline([PERMIT], { primaryUpstreamProvider: 'github' }), login()],
+      ['the server names', inline([PERMIT]), login('github')],
+      ['both name', inline([PERMIT], { primaryUpstreamProvider: 'github' }), login('github')],
+    ])('whose claims the policies see: %s it', (_, authzConfig, server) => {
+      // Without the part of the server, which the runner wants beside it.
+      const { contribution } = resolve(authzConfig, { login: server })
+      const { authzDocument = '', runConfig, conditions } = contribution as NonNullable<ReturnType<typeof contributionOf>>
+      expect(JSON.parse(authzDocument).cedar.primary_upstream_provider).toBe('github')
+      // A change of it replaces the pods, unlike one of the policies.
+      expect(runConfig).toEqual({ authz_config_path: '/etc/toolhive/authz/authz.json', authz_primary_upstream_provider: 'github' })
+      expect(conditions).toEqual([])
+    })
+
+    it.each([
+      ['that it does not have', inline([PERMIT], { primaryUpstreamProvider: 'other' }), login(), 'has no such provider'],
+      ['other than its own', inline([PERMIT], { primaryUpstreamProvider: 'github' }), login('corp'), 'keep one'],
+    ])('%s blocks', (_, authzConfig, server, message) => {
+      expect(blockersOf(resolve(authzConfig, { login: server }))).toMatchObject([
+        { condition: 'ConfigurationValid', reason: 'InvalidSpec', message: expect.stringContaining(message) },
+      ])
+    })
+
+    it('is no problem of its own while the server has one', () => {
+      const { conditions } = contributionOf(resolve(inline([PERMIT], { primaryUpstreamProvider: 'x' }), { login: 'unresolved' }))
+      expect(conditions).toEqual([])
+    })
   })
 
   it('warns of a provider that has no effect here, and leaves it out', () => {

@@ -2,6 +2,7 @@ import { AUTHZ_TYPE, AUTHZ_VERSION, checkAuthzConfig } from '@thv/authz/load/aut
 import { configHash } from '@thv/kernel/config-hash'
 import type { ConditionUpdate } from '@thv/kube'
 import { compact } from '@thv/resources/schema/normalize'
+import type { CanonicalEmbeddedAuthServer } from '@thv/resources/shared/auth-server/embedded-auth-server'
 import type { CanonicalAuthzConfig } from '@thv/resources/shared/authz-config'
 import { WorkloadCondition, WorkloadReason } from '@thv/resources/shared/workload-conditions'
 import type { AuthzConfig, CedarConfig } from '@thv/runconfig/policy-config'
@@ -17,15 +18,22 @@ export interface AuthzArgs extends Omit<PolicySourceDeps, 'ownMap'> {
   /** Of the workload. */
   readonly name: string
   readonly authzConfig: CanonicalAuthzConfig | undefined
+  /** The embedded server whose clients the policies are for; `unresolved` when it is itself blocked. */
+  readonly login?: LoginProviders | 'unresolved' | undefined
   /** RunConfig `tools_override`. */
   readonly toolOverrides?: ToolOverrides | undefined
 }
 
+/** Providers of an embedded authorization server. */
+export type LoginProviders = Pick<CanonicalEmbeddedAuthServer, 'primaryUpstreamProvider'> & {
+  readonly upstreamProviders: readonly { readonly name: string }[]
+}
+
 /** Authorization. Policies that cannot be read block: without them every caller could do everything. */
-export function resolveAuthz({ kind, name, authzConfig, toolOverrides = {}, ...deps }: AuthzArgs): Resolved {
+export function resolveAuthz({ kind, name, authzConfig, login, toolOverrides = {}, ...deps }: AuthzArgs): Resolved {
   if (authzConfig === undefined) return nothing
   const ownMap = kind === 'VirtualMCPServer' ? virtualServerNames(name).config : proxyNames(kind, name).authz
-  const made = documentOf(authzConfig, { ...deps, ownMap })
+  const made = documentOf(authzConfig, { ...deps, ownMap, login })
   if (!made.ok) return blocked(made.blocker)
 
   const { authz, ignored } = made
@@ -33,7 +41,7 @@ export function resolveAuthz({ kind, name, authzConfig, toolOverrides = {}, ...d
   if (Buffer.byteLength(document) > MAX_BYTES) return blocked(tooLarge(authzConfig))
   const policies = [...authz.cedar.policies, ...(authz.candidate?.policies ?? [])]
   return contributes({
-    runConfig: { authz_config_path: AUTHZ_PATH },
+    runConfig: compact({ authz_config_path: AUTHZ_PATH, authz_primary_upstream_provider: authz.cedar.primary_upstream_provider }),
     authzDocument: document,
     volumes: [{ name: VOLUME, configMap: { name: ownMap } }],
     volumeMounts: [{ name: VOLUME, mountPath: AUTHZ_FOLDER, readOnly: true }],
@@ -61,20 +69,40 @@ type Document =
     }
   | { readonly ok: false; readonly blocker: Blocker }
 
-function documentOf(config: CanonicalAuthzConfig, deps: PolicySourceDeps): Document {
+type DocumentDeps = PolicySourceDeps & Pick<AuthzArgs, 'login'>
+
+function documentOf(config: CanonicalAuthzConfig, { login, ...deps }: DocumentDeps): Document {
   const field = 'spec.authzConfig'
   const enforced = readPolicies(field, config, deps)
   if (!enforced.ok) return enforced
   const { set } = enforced
   const candidate = candidateOf(config, set, deps)
   if (!candidate.ok) return candidate
-  const cedar = cedarOf(set.cedar, config)
+  const named = set.cedar.primary_upstream_provider
+  const where = set.where('primary_upstream_provider')
+  const primary = typeof login === 'object' ? primaryProvider({ named, where }, login) : { provider: undefined, problem: undefined }
+  if (primary.problem !== undefined) return { ok: false, blocker: invalid(WorkloadReason.InvalidSpec, primary.problem) }
+  const cedar = compact({ ...cedarOf(set.cedar, config), primary_upstream_provider: primary.provider })
   const tried = candidate.cedar && cedarOf({ ...mappingOf(cedar), ...candidate.cedar }, config.candidate ?? {})
   const authz = { version: AUTHZ_VERSION, type: AUTHZ_TYPE, cedar, ...(tried && { candidate: tried }) }
   const checked = checkAuthzConfig(authz)
   if (!checked.ok) return { ok: false, blocker: invalid(WorkloadReason.InvalidSpec, `${field}: ${checked.problems.join('; ')}`) }
-  const ignored = set.cedar.primary_upstream_provider === undefined ? undefined : set.where('primary_upstream_provider')
-  return { ok: true, authz, ignored }
+  return { ok: true, authz, ignored: named === undefined || login !== undefined ? undefined : where }
+}
+
+interface NamedProvider {
+  readonly named: string | undefined
+  readonly where: string
+}
+
+/** The provider whose claims the policies see: of the policies, or of the server. */
+function primaryProvider({ named, where }: NamedProvider, { primaryUpstreamProvider, upstreamProviders }: LoginProviders) {
+  const provider = named ?? primaryUpstreamProvider
+  if (primaryUpstreamProvider !== undefined && provider !== primaryUpstreamProvider)
+    return { problem: `${where} is ${named}, and primaryUpstreamProvider of the embedded server is ${primaryUpstreamProvider}: keep one` }
+  if (provider !== undefined && !upstreamProviders.some(({ name }) => name === provider))
+    return { problem: `${where} is ${provider}, and the embedded server has no such provider: correct the name` }
+  return { provider, problem: undefined }
 }
 
 type Candidate = { readonly ok: true; readonly cedar: CedarConfig | undefined } | { readonly ok: false; readonly blocker: Blocker }
@@ -114,6 +142,6 @@ function providerIgnored(field: string): ConditionUpdate {
     type: WorkloadCondition.AuthzPrimaryUpstreamProviderIgnored,
     status: 'True',
     reason: WorkloadReason.PrimaryUpstreamProviderIgnored,
-    message: `${field} has no effect here: only a VirtualMCPServer has several upstream providers; remove it`,
+    message: `${field} has no effect without an embedded authorization server: set spec.authServerRef, or remove it`,
   }
 }

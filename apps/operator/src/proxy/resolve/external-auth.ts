@@ -29,6 +29,9 @@ export interface ExternalAuthArgs {
   readonly lookup: Pick<Lookup, 'externalAuthConfig' | 'secret'>
 }
 
+/** With the embedded server that clients log in to, if there is one. */
+export type ResolvedExternalAuth = Resolved & { readonly server?: CanonicalEmbeddedAuthServer | undefined }
+
 /** The result of one reference. */
 interface Part {
   readonly blockers: readonly Blocker[]
@@ -41,13 +44,14 @@ interface Part {
  * `externalAuthConfigRef` (how the server is called) and `authServerRef` (where clients log in). Pure. Each type does what
  * EXTERNAL_AUTH_TABLE says; what cannot be resolved blocks.
  */
-export function resolveExternalAuth(args: ExternalAuthArgs): Resolved {
+export function resolveExternalAuth(args: ExternalAuthArgs): ResolvedExternalAuth {
   const login = args.authServerRef && authServerPart(args, args.authServerRef)
   const outgoing = args.ref && externalAuthPart(args, { ref: args.ref, login })
   const parts = [login, outgoing].filter((part) => part !== undefined)
   const contribution = joined(parts.map((part) => part.contribution))
   const blockers = parts.flatMap((part) => part.blockers)
-  if (blockers.length === 0) return { ok: true, contribution }
+  const server = parts.find((part) => part.server !== undefined)?.server
+  if (blockers.length === 0) return { ok: true, contribution, server }
   const { conditions = [], status = {} } = contribution
   return { ok: false, blockers, contribution: { conditions, status } }
 }

@@ -61,6 +61,15 @@ export function resolveSharedBlocks(input: SharedBlocksInput): SharedBlocks {
   const login = loginRef(spec, lookup)
   const toolConfig = resolveToolConfig({ toolConfigRef: spec.toolConfigRef, lookup, ...(spec.tools && { tools: spec.tools }) })
   const session = resolveSessionStorage({ ...place, sessionStorage: spec.sessionStorage, defaultRedis, replicas })
+  const external = resolveExternalAuth({
+    ...place,
+    ref: spec.externalAuthConfigRef,
+    authServerRef: login.ref,
+    kind,
+    transport: spec.transport,
+    oidc: spec.oidcConfig && !oidc.ok ? 'unresolved' : oidc.contribution?.runConfig?.oidc_config,
+    resourceUrl: `http://${host}:${spec.proxyPort}`,
+  })
   return {
     oidc,
     hasSharedStore: session.contribution?.runConfig?.scaling_config?.session_redis !== undefined,
@@ -70,19 +79,12 @@ export function resolveSharedBlocks(input: SharedBlocksInput): SharedBlocks {
         kind,
         name,
         authzConfig: spec.authzConfig,
+        login: external.ok ? external.server : 'unresolved',
         toolOverrides: toolConfig.contribution?.runConfig?.tools_override,
         checkPolicies,
         lookup,
       }),
-      resolveExternalAuth({
-        ...place,
-        ref: spec.externalAuthConfigRef,
-        authServerRef: login.ref,
-        kind,
-        transport: spec.transport,
-        oidc: spec.oidcConfig && !oidc.ok ? 'unresolved' : oidc.contribution?.runConfig?.oidc_config,
-        resourceUrl: `http://${host}:${spec.proxyPort}`,
-      }),
+      external,
       ...(login.blockers.length > 0 ? [blocked(...login.blockers)] : []),
       session,
       toolConfig,

@@ -67,7 +67,7 @@ const rules: CelRule[] = [
     fieldPath: '.primaryUpstreamProvider',
   },
   {
-    rule: "!has(self.upstreamProviders[0].loginPolicy) || self.upstreamProviders[0].loginPolicy == 'required'",
+    rule: "size(self.upstreamProviders) == 0 || !has(self.upstreamProviders[0].loginPolicy) || self.upstreamProviders[0].loginPolicy == 'required'",
     message: 'loginPolicy of the first provider must be required, because that provider says who the user is',
     fieldPath: '.upstreamProviders',
   },
@@ -87,9 +87,7 @@ export const embeddedAuthServer = (description: string) =>
         maxItems: 16,
         merge: ['name'],
       }),
-      primaryUpstreamProvider: opt(
-        providerName('Provider whose claims policies see, instead of those of the tokens of this server. VirtualMCPServer only.'),
-      ),
+      primaryUpstreamProvider: opt(providerName('Provider whose claims policies see, instead of those of the tokens of this server.')),
       signingKeySecretRefs: opt(
         list('PEM keys: the first signs, the others verify. Without any, the operator makes and rotates them.', secretKeyRef('A key.'), {
           maxItems: 5,
