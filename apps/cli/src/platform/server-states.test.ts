@@ -1,4 +1,5 @@
 import type { Pod } from '@thv/kube/objects/builtin-kinds'
+import { RunnerReason } from '@thv/runconfig/runner-events'
 import { describe, expect, it } from 'vitest'
 import { operatorState, type ServerResource, serverState } from './server-states.ts'
 
@@ -61,6 +62,12 @@ describe('the state of a server', () => {
     ['it is refused', server({ ...starting, phase: 'Failed', message: 'no' }), [], { state: 'failing', detail: 'no' }],
   ])('%s', (_title, resource, pods, expected) => {
     expect(serverState(resource, pods)).toMatchObject({ name: 'thing', ...expected })
+  })
+
+  it.each(Object.values(RunnerReason))('%s of its runner is told, before what its pods look like', (reason) => {
+    const crashing = pod(IMAGE, waiting('CrashLoopBackOff', 'back-off 10s'))
+    const told = server({ conditions: [{ type: 'Ready', status: 'False', reason, message: 'The cause, and the field to change.' }] })
+    expect(serverState(told, [crashing])).toEqual({ name: 'thing', state: 'failing', detail: 'The cause, and the field to change.' })
   })
 
   it('says how a crashing server ended', () => {
