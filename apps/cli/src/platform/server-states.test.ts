@@ -64,7 +64,7 @@ describe('the state of a server', () => {
     expect(serverState(resource, pods)).toMatchObject({ name: 'thing', ...expected })
   })
 
-  it.each(Object.values(RunnerReason))('%s of its runner is told, before what its pods look like', (reason) => {
+  it.each(Object.values(RunnerReason))('%s, as its runner reports it, comes before the state of its pods', (reason) => {
     const crashing = pod(IMAGE, waiting('CrashLoopBackOff', 'back-off 10s'))
     const told = server({ conditions: [{ type: 'Ready', status: 'False', reason, message: 'The cause, and the field to change.' }] })
     expect(serverState(told, [crashing])).toEqual({ name: 'thing', state: 'failing', detail: 'The cause, and the field to change.' })
