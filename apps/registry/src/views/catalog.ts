@@ -26,6 +26,10 @@ export interface Catalog {
   settle(): Steps<void>
   /** The newest row of a source; 0 when it has none. */
   newest(source: string): Newest
+  /** Moves with every change. */
+  readonly stamp: number
+  /** Names with other rows than at that stamp. Undefined: names, sources or claims have changed too, or it is long ago. */
+  changedSince(stamp: number): ReadonlySet<NameSlot> | undefined
 }
 
 export interface Newest {
@@ -34,6 +38,8 @@ export interface Newest {
 }
 
 const PER_STEP = 2048
+/** More changes at once are not followed one by one. */
+const MAX_RECENT = 256
 const NOTHING: Newest = { revision: 0, updatedMs: 0 }
 
 export function createCatalog(): Catalog {
@@ -47,6 +53,20 @@ export function createCatalog(): Catalog {
   const newest = new Map<string, Newest>()
   const versions = new Map<string, string>()
   const parseInstant = createInstantParser()
+  let stamp = 0
+  /** Changes up to this one are not known one by one. */
+  let forgotten = 0
+  let recent: { readonly stamp: number; readonly slot: NameSlot }[] = []
+
+  function noteChange(slot: NameSlot): void {
+    recent.push({ stamp: ++stamp, slot })
+    if (recent.length > MAX_RECENT) forgotten = recent.shift()?.stamp ?? stamp
+  }
+
+  function noteStructure(): void {
+    forgotten = ++stamp
+    recent = []
+  }
 
   function slotOf(name: string): NameSlot {
     const known = byName.get(name)
@@ -57,12 +77,12 @@ export function createCatalog(): Catalog {
     return slot
   }
 
-  function groupOf(entry: StoredEntry): Group {
-    const slot = slotOf(entry.name.toWellFormed())
-    const known = slot.groups.find((group) => group.source === entry.source)
+  function groupOf(slot: NameSlot, source: string): Group {
+    const known = slot.groups.find((group) => group.source === source)
     if (known) return known
-    const group = createGroup(entry.source)
+    const group = createGroup(source)
     slot.groups.push(group)
+    noteStructure()
     return group
   }
 
@@ -75,7 +95,8 @@ export function createCatalog(): Catalog {
   }
 
   function add(entry: StoredEntry): void {
-    const group = groupOf(entry)
+    const slot = slotOf(entry.name.toWellFormed())
+    const group = groupOf(slot, entry.source)
     const version = interned(entry.version.toWellFormed())
     const old = rowOf(group, version)
     if (old && old.revision >= entry.revision) return
@@ -86,10 +107,13 @@ export function createCatalog(): Catalog {
     if (old) releaseRow(old)
     if (group.rows.length > 1 || group.late) unsettled.add(group)
     if (entry.revision >= group.claimsRevision && (entry.status !== 'deleted' || !hasLiving(group))) {
+      const key = entry.claims && claimsKey(entry.claims)
+      if (key !== group.claimsKey) noteStructure()
       group.claims = entry.claims
-      group.claimsKey = entry.claims && claimsKey(entry.claims)
+      group.claimsKey = key
       group.claimsRevision = entry.revision
     }
+    noteChange(slot)
     const last = newest.get(entry.source) ?? NOTHING
     newest.set(entry.source, {
       revision: Math.max(last.revision, entry.revision),
@@ -127,6 +151,7 @@ export function createCatalog(): Catalog {
   function* dropSources(sources: ReadonlySet<string>): Steps<void> {
     if (![...sources].some((source) => newest.has(source))) return
     for (const source of sources) newest.delete(source)
+    noteStructure()
     inOrder = false
     order = NEVER_LOOKED
     yield* mergeFresh()
@@ -190,6 +215,10 @@ export function createCatalog(): Catalog {
     dropSources,
     settle,
     newest: (source) => newest.get(source) ?? NOTHING,
+    get stamp() {
+      return stamp
+    },
+    changedSince: (since) => (since < forgotten ? undefined : new Set(recent.filter((each) => each.stamp > since).map(({ slot }) => slot))),
   }
 }
 

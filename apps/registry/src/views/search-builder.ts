@@ -4,7 +4,7 @@ import type { SearchIndexData } from '@thv/catalog/search/search-index-data'
 import { createSearchTerms, type Occurrences, type SearchTerms } from '@thv/catalog/search/search-terms'
 import type { Steps } from '@thv/kernel/steps'
 import { documentOf } from './catalog-row.ts'
-import type { LatestRow } from './view-builder.ts'
+import type { LatestRow } from './kept-view.ts'
 
 /** Indexes for all views; each document is read once, however many views show it and however often they are built. */
 export interface SearchBuilder {

@@ -36,5 +36,5 @@ export function pairsOf(word: string): Set<number> {
 export function searchIndexTransferList(data: SearchIndexData): ArrayBuffer[] {
   const tables = [data.names, data.foldedNames, data.terms].flatMap((table) => [table.bytes, table.offsets])
   const columns = [data.foldedDocument, data.postingStart, data.postingDocument, data.postingImpact, data.pairStart, data.pairTerm]
-  return [...new Set([...tables, ...columns].map((view) => view.buffer))]
+  return [...new Set([...tables, ...columns].map((view) => view.buffer).filter((buffer) => buffer instanceof ArrayBuffer))]
 }

@@ -5,10 +5,10 @@
  */
 export interface Arena {
   readonly segments: readonly Uint8Array[]
-  readonly segmentOf: Uint32Array<ArrayBuffer>
-  readonly offset: Uint32Array<ArrayBuffer>
+  readonly segmentOf: Uint32Array
+  readonly offset: Uint32Array
   /** Without the end byte that follows the item. */
-  readonly length: Uint32Array<ArrayBuffer>
+  readonly length: Uint32Array
 }
 
 export interface ArenaWriter {

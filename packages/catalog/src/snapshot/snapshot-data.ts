@@ -10,15 +10,15 @@ export interface SnapshotData {
   /** Sorted by code point. */
   readonly names: StringTable
   /** Name `n` has the positions `nameStart[n] .. nameStart[n + 1]`. */
-  readonly nameStart: Uint32Array<ArrayBuffer>
+  readonly nameStart: Uint32Array
   /** Sorted by code point. */
   readonly versions: StringTable
-  readonly versionOf: Uint32Array<ArrayBuffer>
-  readonly flags: Uint8Array<ArrayBuffer>
-  readonly updatedMs: Float64Array<ArrayBuffer>
-  readonly updatedNs: Uint32Array<ArrayBuffer>
+  readonly versionOf: Uint32Array
+  readonly flags: Uint8Array
+  readonly updatedMs: Float64Array
+  readonly updatedNs: Uint32Array
   /** The positions of each name, newest publication first, then version descending. */
-  readonly byPublication: Uint32Array<ArrayBuffer>
+  readonly byPublication: Uint32Array
   /** JSON of each entry as clients receive it; a comma follows each, so that neighbours are one slice. */
   readonly json: Arena
   /** Name, title and description of each entry in folded case, FIELD_END between them and after them. */

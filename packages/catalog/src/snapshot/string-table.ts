@@ -2,9 +2,9 @@ import type { Steps } from '@thv/kernel/steps'
 
 /** Strings as UTF-8 bytes in two buffers. A table sorted by code point can be searched. */
 export interface StringTable {
-  readonly bytes: Uint8Array<ArrayBuffer>
+  readonly bytes: Uint8Array
   /** Item `i` is `bytes[offsets[i] .. offsets[i + 1]]`. */
-  readonly offsets: Uint32Array<ArrayBuffer>
+  readonly offsets: Uint32Array
 }
 
 export interface StringTableReader {
