@@ -16,6 +16,7 @@ const QUERIES = [
   {},
   { includeDeleted: true },
   { search: 'X/' },
+  { search: 'two' },
   { version: 'latest' },
   { updatedSince: new Date(EPOCH + 4_000).toISOString() },
 ]

@@ -94,7 +94,7 @@ export class KeptView {
     return this.#rows[position]
   }
 
-  /** What is shown of a name now, by position. Undefined: more than documents and times is another. */
+  /** Positions of the versions that are shown of a name now. Undefined: more than documents and times is another. */
   changesOf(name: string, shown: readonly Shown[]): readonly Change[] | undefined {
     const at = this.#placeOf(name)
     const isThere = this.#layout.names[at] === name
