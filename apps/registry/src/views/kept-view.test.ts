@@ -63,7 +63,7 @@ describe('a view that is made from the one before', () => {
           expect(kept).toEqual(contentOf(runAtOnce(createViewBuilder().build(catalog, view))))
         }
       }),
-      { numRuns: 300 },
+      { numRuns: 100 },
     )
   })
 
