@@ -6,6 +6,7 @@ import { OIDC_PATHS } from '@thv/testkit/oidc/oidc-configuration'
 import { signIn } from '@thv/testkit/oidc/sign-in'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type GuardedRunner, startGuardedRunner } from '../../proxyrunner/src/testing/guarded-runner.ts'
+import { startLoginRunner } from '../../proxyrunner/src/testing/login-runner.ts'
 import { runThv, type ThvRun } from './testing/run-thv.ts'
 
 /* thv logs in to a protected runner with a real provider; a scripted browser does what the user would. */
@@ -77,6 +78,15 @@ describe('thv call on a protected server', () => {
     expect(await thv(['call', url, 'add_numbers', 'a=1', 'b=1'], { hasBrowser: false })).toEqual({ out: '2\n', err: '', error: undefined })
     expect(visits).toHaveLength(1)
     expect(registrations()).toBe(before.registrations + 1)
+  })
+
+  it('logs in at the authorization server of the proxy, with the consent of the user, and calls', async () => {
+    await using stack = new AsyncDisposableStack()
+    const { runner, issuer } = await startLoginRunner(stack, { disable_upstream_token_injection: true })
+    const { out, error } = await thv(['call', runner.url, 'add_numbers', 'a=2', 'b=40'])
+    expect({ out, error }).toEqual({ out: '42\n', error: undefined })
+    expect(visits.map(({ origin }) => origin)).toEqual([issuer])
+    expect((await thv(['call', runner.url, 'add_numbers', 'a=1', 'b=1'], { hasBrowser: false })).out).toBe('2\n')
   })
 
   it('keeps tokens in a file for the owner, and prints none', async () => {
