@@ -131,6 +131,7 @@ const KINDS: readonly Kind[] = [
     inert: { 'spec.config.name': 'may only repeat the name of the object' },
     onlyChecked: {
       'spec.config.incomingAuth.oidc.insecureAllowHttp': 'its fixture has addresses without TLS',
+      'spec.config.telemetry.caBundleRef.configMapRef.optional': WHETHER_IT_BLOCKS,
       'spec.incomingAuth.oidcConfig.type': OTHER_MEMBERS,
       'spec.incomingAuth.oidcConfig.configMap.key': 'names the only document that its ConfigMap has',
       'spec.incomingAuth.oidcConfig.configMap.caBundleRef.configMapRef.optional': WHETHER_IT_BLOCKS,

@@ -27,6 +27,7 @@ import { CallDeadlines } from './route/call-deadlines.ts'
 import { backendOf, findRoute } from './route/find-route.ts'
 import { limitResult } from './route/limit-result.ts'
 import { isIdempotentCall, type RetryPolicy } from './route/retry-policy.ts'
+import type { VirtualCall } from './route/virtual-call.ts'
 import type { SealKeys } from './seal/seal-keys.ts'
 import type { UsedStates } from './seal/used-states.ts'
 import { ToolSearch } from './search/tool-search.ts'
@@ -207,12 +208,19 @@ export class Offer {
 
   /**
    * The route of a request whose target no list has, while lists of some backends wait for a login of the caller: they are asked again, and one that
-   * still cannot be is answered with the challenge that leads to its login.
+   * still cannot be is answered with the challenge that leads to its login. Undefined: the call was given up meanwhile, and is answered.
    */
-  async routeAfterLogin({ method, message: { params = {} } }: ParsedRequest): Promise<ReturnType<typeof findRoute> | LoginChallenge> {
+  async routeAfterLogin(call: VirtualCall, request: ParsedRequest): Promise<{ readonly found: RouteOrChallenge } | undefined> {
+    return await call.route(async (signal) => ({ found: await this.#routeAfterLogin(request, signal) }))
+  }
+
+  async #routeAfterLogin({ method, message: { params = {} } }: ParsedRequest, signal: AbortSignal): Promise<RouteOrChallenge> {
     const waiting = this.view.awaitingLogin
     const meant = this.#waitingFor({ method, params })
-    const challenges = await this.view.loadAfterLogin(waiting.filter(({ name }) => meant.includes(name)))
+    const challenges = await this.view.loadAfterLogin(
+      waiting.filter(({ name }) => meant.includes(name)),
+      signal,
+    )
     const found = findRoute(this.view.now, method, params)
     const [challenge, ...others] = challenges
     return found !== undefined && isRejection(found) && challenge !== undefined && others.length === 0 ? { challenge } : found
@@ -259,6 +267,8 @@ export class Offer {
     return edited
   }
 }
+
+export type RouteOrChallenge = ReturnType<typeof findRoute> | LoginChallenge
 
 /** No list has the target, and the login that is missing may lead to one that has. */
 export interface LoginChallenge {

@@ -1,6 +1,7 @@
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { WireClient } from '@thv/gateway/testing/wire-client'
 import { createOutbound } from '@thv/http/outbound/outbound'
+import type { Exchange } from '@thv/http/server/exchange'
 import { systemClock } from '@thv/kernel/clock'
 import { BackendEras } from '@thv/mcp/client/http/backend-eras'
 import { CollectingLog } from '@thv/telemetry/testing/collecting-log'
@@ -166,16 +167,24 @@ describe('headers of clients that are passed on', () => {
       maxCallerSize: 1_000,
       firstWaitMs: FIRST_WAIT_MS,
     })
-    const list = async (tenant: string) => {
+    const list = async (tenant: string, remoteAddress = '10.0.0.1') => {
       const passed = passedHeaders(['x-tenant'], { 'x-tenant': tenant } as never)
-      const seen = await outgoingScope.run({ caller: undefined, exchange: undefined, passed }, async () => await view.current())
+      const exchange = { remoteAddress, headers: {} } as Exchange
+      const seen = await outgoingScope.run({ caller: undefined, exchange, passed }, async () => await view.current())
       return [...seen.tools.keys()]
     }
     view.start()
     await view.attempted
+    expect(await list('ada', '10.0.0.2')).toEqual(['of_ada'])
     for (let i = 0; i < 30; i++) expect(await list(`${i}`)).toEqual([`of_${i}`])
     expect(view.callers.count).toBeLessThan(15)
     expect(view.callers.size).toBeLessThan(1_300)
+    // A party with ever new headers pushes out its own views: that of another is answered from memory.
+    const before = a.seen.length
+    expect(await list('ada', '10.0.0.2')).toEqual(['of_ada'])
+    expect(a.seen.slice(before)).toEqual([])
+    expect(await list('0')).toEqual(['of_0'])
+    expect(a.seen.slice(before)).toContain('0')
     await view.close()
     expect(view.callers).toEqual({ count: 0, views: 0, size: 0 })
     await roster.close()

@@ -80,6 +80,18 @@ describe('the command line of vmcp', () => {
       },
       /: compositeTools\[0\]\.steps\[1\]\.arguments\.x \(step second\): column 3: step first may not be done yet: add it to dependsOn$/,
     ],
+    [
+      'a cycle of steps, in the words of the webhook',
+      {
+        compositeTools: [
+          {
+            ...{ name: 'order', description: 'Orders.' },
+            steps: ['ab', 'ba'].map(([id, other]) => ({ id, tool: 'one.a', dependsOn: [other] })),
+          },
+        ],
+      },
+      /: the steps wait for each other \(a → b → a\): remove one of these dependsOn entries$/,
+    ],
     ['a limit without a bucket', { rateLimiting: {} }, /rateLimiting expects at least one/],
     [
       'a limit per user without users',

@@ -1,3 +1,4 @@
+import { AUDIT_LIMITS } from '@thv/kernel/audit-limits'
 import type { FieldTable } from './field.ts'
 import { flag, integer, listOf, objectOf, oneOf, text } from './value-readers.ts'
 
@@ -69,12 +70,12 @@ export const AUDIT_FIELDS: FieldTable<AuditConfig> = {
     doc: 'Report JSON-RPC errors and failed tools inside an HTTP 200 as `application_error` instead of `success`.',
   },
   max_data_size: {
-    reader: integer({ min: 0, max: MIB }),
+    reader: integer({ min: 0, max: AUDIT_LIMITS.dataBytes }),
     default: 1024,
     doc: 'Bytes of a request or response that an event may hold; a larger one is left out.',
   },
   max_delegation_depth: {
-    reader: integer({ min: 0, max: 100 }),
+    reader: integer({ min: 0, max: AUDIT_LIMITS.delegationDepth }),
     default: 10,
     doc: 'Maximum number of actors of a delegation chain in an event.',
   },

@@ -49,7 +49,8 @@ export interface SessionStore<T extends JsonValue> {
   /**
    * When the store is full, the party that holds the most sessions loses the one that was idle for longest and that `isBusy` does not
    * name; if it has none, the new one is refused. So no client can lock out others by opening sessions, and there is no fixed share that
-   * would be too small for clients behind one gateway, which are one party.
+   * would be too small for clients behind one gateway, which are one party. A store that cannot see which sessions are busy drops none: it
+   * refuses a party that holds too much of it already (`mayHoldMore`).
    */
   create(session: NewSession<T>, ttlMs: number, isBusy?: (id: string) => boolean): Promise<CreateOutcome>
   get(ref: SessionRef): Promise<Session<T> | undefined>

@@ -108,7 +108,7 @@ test('a server entry', () => {
   })
 })
 
-test('a virtual server names auth configs of its backends and tool configs of its aggregation', () => {
+test('a virtual server names auth configs of its backends, tool configs of its aggregation and the CA bundle of its collector', () => {
   const virtual = {
     metadata,
     spec: {
@@ -118,10 +118,16 @@ test('a virtual server names auth configs of its backends and tool configs of it
         default: { type: 'externalAuthConfigRef', externalAuthConfigRef: { name: 'e1' } },
         backends: { b: { type: 'external_auth_config_ref', externalAuthConfigRef: { name: 'e2' } }, c: { type: 'discovered' } },
       },
-      config: { aggregation: { tools: [{ workload: 'b', toolConfigRef: { name: 't' } }] } },
+      config: {
+        aggregation: { tools: [{ workload: 'b', toolConfigRef: { name: 't' } }] },
+        telemetry: { endpoint: 'otel:4318', tracingEnabled: true, caBundleRef: { configMapRef: { name: 'otel-ca' } } },
+      },
     },
   } as VirtualMCPServer
-  expect(referencesOfVirtualServer(virtual)).toMatchObject({ groups: ['g'], toolConfigs: ['t'], externalAuthConfigs: ['e1', 'e2'] })
+  expect(referencesOfVirtualServer(virtual)).toMatchObject({
+    ...{ groups: ['g'], toolConfigs: ['t'], externalAuthConfigs: ['e1', 'e2'] },
+    configMaps: ['otel-ca'],
+  })
 })
 
 describe('referencesOfExternalAuthConfig', () => {

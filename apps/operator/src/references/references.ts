@@ -95,6 +95,7 @@ export function referencesOfVirtualServer(virtual: VirtualMCPServer): References
       ...oidc.configMaps,
       ...authzConfigMaps(incomingAuth?.authzConfig),
       ...storageReferences(spec.sessionStorage).configMaps,
+      ...bundle(telemetry.caBundleRef),
     ]),
     secrets: unique([
       ...oidc.secrets,

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { connect } from 'node:tls'
+import { connect, type PeerCertificate } from 'node:tls'
 import { type Clock, systemClock } from '@thv/kernel/clock'
 import { createLifecycle, type Lifecycle } from '@thv/kernel/lifecycle'
 import { bearerToken, createKubeClient, type KubeClient, secrets } from '@thv/kube'
@@ -9,8 +9,10 @@ import { adminClient, installCrds } from '@thv/resources/testing/install-crds'
 import { createLogger } from '@thv/telemetry/log'
 import { freePort } from '@thv/testkit/cluster/process/start-on-port'
 import { describeCluster, sharedCluster, testNamespace } from '@thv/testkit/cluster/test-cluster'
+import { readVmcpDocument } from '@thv/vmcpconfig/read-vmcp-config'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
+import { kubectlApply } from '../testing/kubectl.ts'
 import { operatorAccount } from '../testing/operator-account.ts'
 import { eventually } from '../testing/operator-harness.ts'
 import { serveWebhook } from './webhook-server.ts'
@@ -43,6 +45,19 @@ describeCluster('the admission webhook', () => {
       webhooks: { clientConfig: { caBundle?: string } }[]
     }
 
+  function serve(port: number, isLeader: boolean) {
+    const lifecycle = createLifecycle()
+    const settings = {
+      address: { host: '127.0.0.1', port },
+      configuration: 'toolhive-operator',
+      secret: 'toolhive-operator-webhook',
+      hosts: ['127.0.0.1'],
+    }
+    const log = createLogger({ level: 'error' })
+    serveWebhook(settings, { client: own, clock, log, lifecycle, isLeader: () => isLeader, namespace })
+    replicas.push({ port, lifecycle })
+  }
+
   /** The object of the chart, for this namespace and this process. */
   async function register() {
     const shipped = parseAllDocuments(await readFile(new URL('../../../../deploy/manifests/operator.yaml', import.meta.url), 'utf8'))
@@ -62,19 +77,7 @@ describeCluster('the admission webhook', () => {
     namespace = await testNamespace('webhook')
     const token = await operatorAccount(admin, { namespace, watched: undefined })
     own = createKubeClient({ server: cluster.url, tls: { ca: cluster.caPem }, auth: bearerToken(token) })
-    for (const isLeader of [true, false]) {
-      const port = await freePort()
-      const lifecycle = createLifecycle()
-      const settings = {
-        address: { host: '127.0.0.1', port },
-        configuration: 'toolhive-operator',
-        secret: 'toolhive-operator-webhook',
-        hosts: ['127.0.0.1'],
-      }
-      const log = createLogger({ level: 'error' })
-      serveWebhook(settings, { client: own, clock, log, lifecycle, isLeader: () => isLeader, namespace })
-      replicas.push({ port, lifecycle })
-    }
+    for (const isLeader of [true, false]) serve(await freePort(), isLeader)
     await create('before', CYCLE)
     await register()
   })
@@ -117,6 +120,25 @@ describeCluster('the admission webhook', () => {
     await expect(admin.patch(type, { namespace, name: 'sound' }, { kind: 'merge', body: { spec: CYCLE } })).rejects.toThrow('a → b → a')
   })
 
+  test('[002-182] kubectl apply of a definition with a cycle is refused with the words of vmcp validate', async () => {
+    const file = {
+      ...{ name: 'v', groupRef: 'g', incomingAuth: { type: 'anonymous' }, outgoingAuth: { source: 'inline' } },
+      ...{ aggregation: { conflictResolution: 'prefix' }, backends: [{ name: 'a', url: 'http://127.0.0.1:1/mcp' }] },
+      compositeTools: [CYCLE],
+    }
+    const read = readVmcpDocument(file)
+    const [said] = read.ok ? [] : read.problems.map(({ message }) => message).filter((message) => message.includes('a → b → a'))
+    // As a test of vmcp has it.
+    expect(said).toBe('the steps wait for each other (a → b → a): remove one of these dependsOn entries')
+    const object = { apiVersion: `${type.group}/${type.version}`, kind: type.kind, metadata: { namespace, name: 'typed' }, spec: CYCLE }
+    const refused = await kubectlApply(object)
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('denied the request') })
+    expect(refused.stderr).toContain(said)
+    expect(await admin.tryGet(type, { namespace, name: 'typed' })).toBeUndefined()
+    const sound = await kubectlApply({ ...object, spec: { ...CYCLE, steps: [{ id: 'a', tool: 'echo' }] } })
+    expect(sound).toMatchObject({ code: 0, stdout: expect.stringContaining('typed created') })
+  })
+
   test('an invalid object that was stored before can be labeled, with a warning, and deleted', async () => {
     const key = { namespace, name: 'before' }
     warnings.length = 0
@@ -127,7 +149,7 @@ describeCluster('the admission webhook', () => {
   })
 
   test('a certificate that is due is renewed by the leader, and shown by every replica', async () => {
-    const fingerprints = async () => await Promise.all(replicas.map(async ({ port }) => await fingerprintAt(port)))
+    const fingerprints = async () => await Promise.all(replicas.map(async ({ port }) => (await certificateAt(port))?.fingerprint256))
     const before = await eventually('both show the first certificate', async () => {
       const [leader, follower] = await fingerprints()
       return leader !== undefined && leader === follower && leader
@@ -146,13 +168,42 @@ describeCluster('the admission webhook', () => {
     for (const { lifecycle } of replicas) await lifecycle.shutdown('gone')
     await expect(create('unseen', CYCLE)).resolves.toMatchObject({ metadata: { name: 'unseen' } })
   })
+
+  test('while its certificate has expired by the clock everything is let in; it is renewed, and refusals work again', async () => {
+    const port = replicas[0]?.port ?? 0
+    await admin.delete(secrets, { namespace, name: 'toolhive-operator-webhook' })
+    const before = (await configuration()).webhooks[0]?.clientConfig.caBundle
+    // The operator made it 200 days ago, and has not looked since.
+    ahead = -200 * 86_400_000
+    serve(port, true)
+    const expired = await eventually('the expired certificate is shown', async () => {
+      const shown = await certificateAt(port)
+      return shown !== undefined && Date.parse(shown.valid_to) < Date.now() && shown.fingerprint256
+    })
+    const trusted = await eventually('its authority is trusted', async () => {
+      const { caBundle } = (await configuration()).webhooks[0]?.clientConfig ?? {}
+      return caBundle !== before && caBundle
+    })
+    await expect(create('unseen-too', CYCLE)).resolves.toMatchObject({ metadata: { name: 'unseen-too' } })
+    expect((await certificateAt(port))?.fingerprint256).toBe(expired)
+    ahead = 0
+    const message = await eventually('the webhook is asked again', async () =>
+      create(`expired-${tries++}`, CYCLE).then(
+        () => false,
+        (error: Error) => error.message,
+      ),
+    )
+    expect(message).toContain('denied the request')
+    expect((await certificateAt(port))?.fingerprint256).not.toBe(expired)
+    expect((await configuration()).webhooks[0]?.clientConfig.caBundle).toBe(trusted)
+  })
 })
 
 /** Undefined while nothing listens there. */
-function fingerprintAt(port: number): Promise<string | undefined> {
+function certificateAt(port: number): Promise<PeerCertificate | undefined> {
   return new Promise((resolve) => {
     const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false }, () => {
-      resolve(socket.getPeerCertificate().fingerprint256)
+      resolve(socket.getPeerCertificate())
       socket.destroy()
     })
     socket.on('error', () => resolve(undefined))

@@ -122,6 +122,17 @@ describe('members of a group', () => {
     expect(backends.filter(({ authType }) => authType === 'caller_token').map(({ name }) => name)).toEqual(['local'])
   })
 
+  it('keep their own headers over those of clients, with a warning for each', () => {
+    const config = configOf({ outgoingAuth: { source: 'discovered' }, passthroughHeaders: ['X-B', 'x-tenant', 'X-A'] })
+    const { warnings } = discoveredBackends(members, { config, env: ENV, values: VALUES })
+    expect(warnings).toEqual([
+      {
+        ...{ kind: 'MCPServerEntry', name: 'guarded', reason: 'HeaderNotPassed' },
+        message: 'its own headers win over passthroughHeaders: x-a, x-b',
+      },
+    ])
+  })
+
   it('use the authentication of the file over their own', () => {
     const headerInjection = { headerName: 'X-File', headerValue: 'f' }
     const config = configOf({

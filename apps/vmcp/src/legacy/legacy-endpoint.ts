@@ -193,7 +193,9 @@ export class LegacyEndpoint {
         return isRejection(answer) ? answer : legacyResult(answer)
       })
     const known = findRoute(view, request.method, params)
-    const found = offer.isUnrouted(known) ? await offer.routeAfterLogin(request) : known
+    const routed = offer.isUnrouted(known) ? await offer.routeAfterLogin(call, request) : { found: known }
+    if (routed === undefined) return
+    const { found } = routed
     if (found === undefined) return call.finish(NO_COMPLETION)
     if ('challenge' in found) return call.challenge(found.challenge)
     if (isRejection(found)) return search.isInner(request) ? call.finish(search.refused(found)) : call.reject(found)

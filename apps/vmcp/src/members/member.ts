@@ -57,8 +57,6 @@ export class Member {
   readonly id = ++members
   readonly health: MemberHealth
   readonly isPerCaller: boolean
-  /** Users log in to the provider of its credentials when they first need it. */
-  readonly isOnDemand: boolean
   readonly #deps: MemberDeps
   readonly #shared: McpClient
   readonly #sharedByClass: SharedClients
@@ -76,8 +74,6 @@ export class Member {
     this.health = new MemberHealth(deps.clock, deps.health)
     this.#credentials = backendCredentials(backend, { ...deps, outbound: deps.providers })
     this.isPerCaller = this.#credentials?.isPerCaller === true
-    const { upstream } = backend.auth
-    this.isOnDemand = upstream !== undefined && deps.login?.onDemand.has(upstream.provider) === true
     this.#shared = this.open({ capabilities: ASKABLE, handlers: REFUSING })
     this.#sharedByClass = new SharedClients({
       backend: backend.name,
@@ -87,6 +83,12 @@ export class Member {
 
   get backend(): ResolvedBackend {
     return this.#backend
+  }
+
+  /** The provider of its credentials, where users log in to it when they first need it. It may change with the configuration. */
+  get onDemandProvider(): string | undefined {
+    const provider = this.#backend.auth.upstream?.provider
+    return provider !== undefined && this.#deps.login?.onDemand.has(provider) === true ? provider : undefined
   }
 
   get name(): string {

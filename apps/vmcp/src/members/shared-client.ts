@@ -14,6 +14,8 @@ import type { OpenClient } from './shared-clients.ts'
 export interface SharedClientOptions {
   /** The client, opened where it is not, with one more use. */
   take(): OpenClient
+  /** One use less. */
+  done(open: OpenClient): void
   /** The client, if it is open. */
   now(): McpClient | undefined
   end(): Promise<void>
@@ -79,7 +81,7 @@ export class SharedClient implements McpClient {
 
   async listen(filter: ListenFilter, options: ListenOptions): Promise<Listening> {
     const open = this.#take()
-    const end = () => void open.uses--
+    const end = () => this.#options.done(open)
     try {
       const listening = await open.client.listen(filter, options)
       listening.done.then(end, end)
@@ -113,7 +115,7 @@ export class SharedClient implements McpClient {
     try {
       return await work(open.client)
     } finally {
-      open.uses--
+      this.#options.done(open)
     }
   }
 }

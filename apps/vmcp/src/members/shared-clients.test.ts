@@ -5,7 +5,7 @@ import { LocalRefusal } from './local-refusal.ts'
 import { SharedClients } from './shared-clients.ts'
 
 /** Clients whose requests wait until they are answered; closing one breaks them, as with real ones. */
-function table(limits: { readonly all: number; readonly perParty: number }) {
+function table(limit?: number) {
   const closed: number[] = []
   let opened = 0
   const answers: (() => void)[] = []
@@ -33,7 +33,7 @@ function table(limits: { readonly all: number; readonly perParty: number }) {
     }
     return client as unknown as McpClient
   }
-  const clients = new SharedClients({ backend: 'one', open, limits })
+  const clients = new SharedClients({ backend: 'one', open, ...(limit !== undefined && { limit }) })
   const answerAll = () => {
     for (const answer of answers.splice(0)) answer()
   }
@@ -42,7 +42,7 @@ function table(limits: { readonly all: number; readonly perParty: number }) {
 
 describe('clients of a backend that callers share', () => {
   it('survive any number of other callers while they have a call under way', async () => {
-    const { clients, closed, answerAll } = table({ all: 10, perParty: 10 })
+    const { clients, closed, answerAll } = table(10)
     const ada = clients.of('ada', 'ada').request('slow')
     for (let i = 0; i < 100; i++) await clients.of(`mallory ${i}`, 'mallory').request('quick')
     expect(clients.size).toBe(10)
@@ -52,7 +52,7 @@ describe('clients of a backend that callers share', () => {
   })
 
   it('refuse a newcomer when all of them are at work, by name, and let it in afterward', async () => {
-    const { clients, closed, answerAll, opened } = table({ all: 5, perParty: 3 })
+    const { clients, closed, answerAll, opened } = table(5)
     const ada = clients.of('ada', 'ada').request('slow')
     const calls = [1, 2, 3, 4].map((i) => clients.of(`bob ${i}`, `bob ${i}`).request('slow'))
     const late = clients.of('carl', 'carl')
@@ -67,24 +67,42 @@ describe('clients of a backend that callers share', () => {
     expect(closed).toEqual([0])
   })
 
-  it('give each party a share: one that has all of it under way is refused, and no other is', async () => {
-    const { clients, closed, answerAll } = table({ all: 100, perParty: 3 })
+  it('leave room for others: a party with too many calls under way is refused, and no other is', async () => {
+    const { clients, closed, answerAll } = table(8)
     const idle = clients.of('bob', 'bob')
     await idle.request('quick')
-    const calls = [1, 2, 3].map((i) => clients.of(`mallory ${i}`, 'mallory').request('slow'))
-    await expect(clients.of('mallory 4', 'mallory').request('slow')).rejects.toBeInstanceOf(LocalRefusal)
+    const calls = [1, 2, 3, 4, 5, 6].map((i) => clients.of(`mallory ${i}`, 'mallory').request('slow'))
+    const refused = clients.of('mallory 7', 'mallory').request('slow')
+    await expect(refused).rejects.toMatchObject({ message: expect.stringContaining('too many of your calls are under way') })
     await expect(clients.of('ada', 'ada').request('quick')).resolves.toBeDefined()
-    // Another call of a client that is there needs no room.
+    // Another call of a client that is at work needs no room.
     calls.push(clients.of('mallory 1', 'mallory').request('slow'))
     answerAll()
     await Promise.all(calls)
-    await clients.of('mallory 4', 'mallory').request('quick')
-    expect(closed).toEqual([1 + 1]) // the one of mallory that was used longest ago, though that of bob is older
+    await clients.of('mallory 8', 'mallory').request('quick')
+    expect(closed).toEqual([2]) // the one of mallory that was used longest ago, though that of bob is older
     await expect(idle.request('quick')).resolves.toEqual({ id: 0 })
   })
 
+  it('let callers behind one address use most of the room while nobody else needs it, and take it back for others', async () => {
+    const { clients, closed, answerAll, opened } = table()
+    const calls = Array.from({ length: 750 }, (_, i) => clients.of(`user ${i}`, 'address gateway').request('slow'))
+    await expect(clients.of('user 750', 'address gateway').request('slow')).rejects.toBeInstanceOf(LocalRefusal)
+    const others = Array.from({ length: 100 }, (_, i) => clients.of(`other ${i}`, `principal ${i}`).request('slow'))
+    expect(opened()).toBe(850)
+    answerAll()
+    await Promise.all([...calls, ...others])
+    // Idle ones may fill all of it.
+    for (let i = 750; i < 1_000; i++) await clients.of(`user ${i}`, 'address gateway').request('quick')
+    expect([clients.size, closed.length]).toEqual([1_000, 100])
+    // Those of the gateway made room for each other, and make room for others.
+    expect(closed.every((id) => id < 750)).toBe(true)
+    for (let i = 100; i < 200; i++) await clients.of(`other ${i}`, `principal ${i}`).request('quick')
+    expect([clients.size, closed.length, closed.every((id) => id < 750)]).toEqual([1_000, 200, true])
+  })
+
   it('are opened again for a caller whose client had to leave', async () => {
-    const { clients, closed } = table({ all: 1, perParty: 1 })
+    const { clients, closed } = table(1)
     const ada = clients.of('ada', 'ada')
     await ada.request('quick')
     await clients.of('bob', 'bob').request('quick')
@@ -94,7 +112,7 @@ describe('clients of a backend that callers share', () => {
   })
 
   it('count a subscription as a use until it ends', async () => {
-    const { clients, closed } = table({ all: 1, perParty: 1 })
+    const { clients, closed } = table(1)
     const listening = await clients.of('ada', 'ada').listen({}, { onNotification: () => {} })
     await expect(clients.of('bob', 'bob').request('quick')).rejects.toBeInstanceOf(LocalRefusal)
     await listening.close()

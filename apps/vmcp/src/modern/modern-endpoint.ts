@@ -114,7 +114,11 @@ export class ModernEndpoint {
     if (composite !== undefined) return await this.#compose(context, { params, call, composite })
     if (this.#offer.search.isFind(request.method, params)) return await this.#find(context, params, call)
     const known = findRoute(view, request.method, params)
-    const found = this.#offer.isUnrouted(known) ? await this.#offer.routeAfterLogin(request) : known
+    const routed = this.#offer.isUnrouted(known)
+      ? await whilePresent(context, call, () => this.#offer.routeAfterLogin(call, request))
+      : { found: known }
+    if (routed === undefined) return
+    const { found } = routed
     if (found === undefined) return call.finish(this.#stamped({ completion: { values: [], total: 0, hasMore: false } }, request.method))
     if ('challenge' in found) return call.challenge(found.challenge)
     const isInner = this.#offer.search.isInner(request)
@@ -174,7 +178,7 @@ export class ModernEndpoint {
     const { era } = member.shared
     if (!INPUT_METHODS.has(method)) return era === 'modern' ? this.#byteClient(context, sending, member.shared) : member.shared
     if (era !== 'legacy') {
-      const relayed = this.#relayed.clientFor({ member, method, params, principal })
+      const relayed = this.#relayed.clientFor({ member, method, params, principal, exchange })
       return era === 'modern' && params['requestState'] === undefined ? this.#byteClient(context, sending, relayed) : relayed
     }
     const { inputResponses, requestState, ...rest } = params
@@ -190,7 +194,8 @@ export class ModernEndpoint {
     // The headers of the request are those of `call_tool`.
     if (this.#offer.search.isInner(request)) return client
     const { principal } = caller
-    const asked = (result: JsonObject) => this.#stamped(this.#relayed.sealed(result, { member, method, params, principal }), method)
+    const asked = (result: JsonObject) =>
+      this.#stamped(this.#relayed.sealed(result, { member, method, params, principal, exchange }), method)
     return new ByteClient({ member, request, exchange, params, capabilities, trace, serverInfo: this.#serverInfo, client, asked })
   }
 
@@ -321,12 +326,15 @@ interface Sending {
 const SUBSCRIBE_MS = 15_000
 const LISTEN_RETRY_MS = 10_000
 
-/** A modern client cancels a call by hanging up. */
-async function whilePresent({ exchange }: MessageContext, call: VirtualCall, work: () => Promise<void>): Promise<void> {
-  if (exchange.aborted) return call.handleEvent()
+/** A modern client cancels a call by hanging up. Undefined where it has. */
+async function whilePresent<T>({ exchange }: MessageContext, call: VirtualCall, work: () => Promise<T>): Promise<T | undefined> {
+  if (exchange.aborted) {
+    call.handleEvent()
+    return undefined
+  }
   exchange.addEventListener('abort', call)
   try {
-    await work()
+    return await work()
   } finally {
     exchange.removeEventListener('abort', call)
   }

@@ -1,3 +1,4 @@
+import type { Exchange } from '@thv/http/server/exchange'
 import { TestClock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
 import type { JsonObject } from '@thv/mcp/json-rpc'
@@ -28,7 +29,7 @@ function backend(name: string, answer: (params: JsonObject) => JsonObject = () =
 function relay(keys = SealKeys.random(), clock = new TestClock(), used: UsedStates = new LocalUsedStates()) {
   const states = new RelayedStates(clock, keys.sealFor('relayed states'), used)
   const send = (member: Member, params: JsonObject, principal = 'ada') =>
-    states.clientFor({ member, method: 'tools/call', params, principal }).request('tools/call', params)
+    states.clientFor({ member, method: 'tools/call', params, principal, exchange: {} as Exchange }).request('tools/call', params)
   return { send, clock, keys }
 }
 
@@ -77,6 +78,40 @@ describe('the state of a modern backend', () => {
     await expect(send(member, { ...CALL, requestState })).rejects.toThrow('down')
     isDown = false
     expect(await send(member, { ...CALL, requestState })).toMatchObject(ASKS)
+  })
+
+  it('stays used whatever others do: one that used many makes the server forget its own alone', async () => {
+    const { send } = relay(SealKeys.random(), new TestClock(), new LocalUsedStates(10))
+    const { member } = backend('one')
+    const used = async (principal: string) => {
+      const { requestState } = await send(member, CALL, principal)
+      await send(member, { ...CALL, requestState }, principal)
+      return { ...CALL, requestState }
+    }
+    const ada = await used('ada')
+    const mallory = await used('mallory')
+    for (let i = 0; i < 50; i++) await used('mallory')
+    await expect(send(member, ada, 'ada')).rejects.toMatchObject({ ...REFUSED, data: { reason: 'expired' } })
+    await expect(send(member, mallory, 'mallory')).resolves.toMatchObject(ASKS)
+  })
+
+  it('counts against the party that used it in a store that replicas share', async () => {
+    const keys = SealKeys.random()
+    const clock = new TestClock()
+    const store = createMemorySessionStore<JsonValue>({ clock, maxSessions: 10 })
+    const replica = () => relay(keys, clock, new SharedUsedStates(store, new CollectingLog()))
+    const { member } = backend('one')
+    const one = replica()
+    const { requestState } = await one.send(member, CALL, 'ada')
+    await one.send(member, { ...CALL, requestState }, 'ada')
+    for (let i = 0; i < 50; i++) {
+      const { requestState: state } = await one.send(member, CALL, 'mallory')
+      await one.send(member, { ...CALL, requestState: state }, 'mallory')
+    }
+    await expect(replica().send(member, { ...CALL, requestState }, 'ada')).rejects.toMatchObject({
+      ...REFUSED,
+      data: { reason: 'expired' },
+    })
   })
 
   it('is opened by every replica with the same secret', async () => {

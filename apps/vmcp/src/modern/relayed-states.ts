@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto'
+import { partyOf } from '@thv/gateway/sessions/party'
+import type { Exchange } from '@thv/http/server/exchange'
 import type { Clock } from '@thv/kernel/clock'
 import { canonicalJson } from '@thv/kernel/config-hash'
 import type { StateSeal } from '@thv/mcp/bridge/state-seal'
@@ -15,6 +17,7 @@ export interface RelayedRequest {
   /** For the backend, with the answers of the client and their state. */
   readonly params: JsonObject
   readonly principal: string
+  readonly exchange: Exchange
 }
 
 const MAX_STATE = 64 * 1_024
@@ -43,7 +46,7 @@ export class RelayedStates {
   async send(request: RelayedRequest, { method, params, options }: Sent): Promise<JsonObject> {
     const { shared } = request.member
     const { requestState, ...rest } = params
-    const inner = requestState === undefined ? undefined : await this.#take(requestState, ownerOf(request))
+    const inner = requestState === undefined ? undefined : await this.#take(requestState, request)
     let isAnswered = false
     try {
       const result = await shared.request(method, inner === undefined ? rest : { ...rest, requestState: inner }, options)
@@ -72,12 +75,12 @@ export class RelayedStates {
   }
 
   /** The state as the backend knows it. Every doubt is the same error: a state tells nothing to a client that it was not sealed for. */
-  async #take(requestState: unknown, owner: string): Promise<string> {
+  async #take(requestState: unknown, request: RelayedRequest): Promise<string> {
     const state = this.#seal.open(requestState)
     const { inner, until } = state ?? {}
     const isLive = typeof until === 'number' && until >= this.#clock.now()
-    const isOwn = typeof inner === 'string' && isLive && state?.['owner'] === owner
-    if (!isOwn || typeof requestState !== 'string' || !(await this.#used.use(requestState)))
+    const isOwn = typeof inner === 'string' && isLive && state?.['owner'] === ownerOf(request)
+    if (!isOwn || typeof requestState !== 'string' || !(await this.#used.use(requestState, partyOf(request.principal, request.exchange))))
       throw new LocalRefusal({
         code: -32602,
         message: 'Invalid params: requestState is not valid',

@@ -3,6 +3,7 @@ import { noteResponse, noteResponseBytes } from '@thv/gateway/response/outcome'
 import type { Reply } from '@thv/gateway/response/reply'
 import type { CancelListener } from '@thv/http/cancellation'
 import type { Clock } from '@thv/kernel/clock'
+import { abortable } from '@thv/kernel/deadline'
 import { errorMessage, ThvError } from '@thv/kernel/errors'
 import type { McpClient, RequestOptions } from '@thv/mcp/client/mcp-client'
 import { META, metaOf, progressTokenOf } from '@thv/mcp/envelope'
@@ -169,6 +170,25 @@ export class VirtualCall implements TimedCall, CancelListener, SendingCall {
         deps.log.warn('a call failed at a backend', { backend: member.name, method: request.method, error: errorMessage(error) })
       if (failure === undefined) this.#fail({ error: errorObjectOf(reject('internal_error')), status: 200 })
       else this.#fail(failure.isAnswer ? this.#options.projectError(failure.error, client) : { error: failure.error, status: 200 })
+    } finally {
+      deps.deadlines.delete(this)
+    }
+  }
+
+  /**
+   * Finds out where the call leads, within its time limit and while the client wants it. Undefined: it was given up, and is answered. Nothing is
+   * sent meanwhile, as the answer may be an HTTP error.
+   */
+  async route<T>(find: (signal: AbortSignal) => Promise<T>): Promise<T | undefined> {
+    const { deps, timeoutMs } = this.#options
+    this.#heard()
+    deps.deadlines.add(this)
+    try {
+      return await abortable(find(this.signal), this.signal)
+    } catch (error) {
+      if (!this.#cancellation.aborted) throw error
+      if (!this.#isAbandoned) this.reject(reject('backend_timeout', { data: { timeoutMs, mayHaveRun: false } }))
+      return undefined
     } finally {
       deps.deadlines.delete(this)
     }

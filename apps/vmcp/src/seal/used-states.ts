@@ -6,32 +6,58 @@ import { LocalRefusal } from '../members/local-refusal.ts'
 
 /** States that came back from clients: each leads back once. */
 export interface UsedStates {
-  /** False: it was used before. Throws a LocalRefusal when that cannot be found out now. */
-  use(state: string): boolean | Promise<boolean>
+  /** False: it was used before. Throws a LocalRefusal when that cannot be found out now, or the party has used too many. */
+  use(state: string, party: string): boolean | Promise<boolean>
   /** Nothing came of it: the client may come back with the same state. */
   release(state: string): void | Promise<void>
 }
 
 /** How long a state is remembered: longer than any is good. */
 export const USED_STATES_MS = 600_000
-/** The oldest is forgotten first: a state is of use to its own principal only. */
 const MAX_USED = 10_000
 
-/** Of this replica. */
+/**
+ * Of this replica. When there are too many, the oldest of the party that used the most is forgotten: a state is of use to its own principal only,
+ * and none can make the server forget those of others.
+ */
 export class LocalUsedStates implements UsedStates {
-  readonly #marks = new Set<string>()
+  readonly #parties = new Map<string, string>()
+  readonly #marks = new Map<string, Set<string>>()
+  readonly #limit: number
 
-  use(state: string): boolean {
+  constructor(limit = MAX_USED) {
+    this.#limit = limit
+  }
+
+  use(state: string, party: string): boolean {
     const mark = markOf(state)
-    if (this.#marks.has(mark)) return false
-    const [oldest] = this.#marks
-    if (this.#marks.size >= MAX_USED && oldest !== undefined) this.#marks.delete(oldest)
-    this.#marks.add(mark)
+    if (this.#parties.has(mark)) return false
+    this.#parties.set(mark, party)
+    const own = this.#marks.get(party)
+    if (own === undefined) this.#marks.set(party, new Set([mark]))
+    else own.add(mark)
+    if (this.#parties.size > this.#limit) this.#forgetOne()
     return true
   }
 
   release(state: string): void {
-    this.#marks.delete(markOf(state))
+    this.#forget(markOf(state))
+  }
+
+  #forgetOne(): void {
+    let most: ReadonlySet<string> = new Set()
+    for (const marks of this.#marks.values()) if (marks.size > most.size) most = marks
+    const [oldest] = most
+    if (oldest !== undefined) this.#forget(oldest)
+  }
+
+  #forget(mark: string): void {
+    const party = this.#parties.get(mark)
+    if (party === undefined) return
+    this.#parties.delete(mark)
+    const own = this.#marks.get(party)
+    own?.delete(mark)
+    if (own?.size === 0) this.#marks.delete(party)
   }
 }
 
@@ -48,9 +74,9 @@ export class SharedUsedStates implements UsedStates {
     this.#log = log
   }
 
-  async use(state: string): Promise<boolean> {
-    if (!this.#here.use(state)) return false
-    const created = this.#store.create({ id: markOf(state), owner: this.#owner, value: true }, USED_STATES_MS)
+  async use(state: string, party: string): Promise<boolean> {
+    if (!this.#here.use(state, party)) return false
+    const created = this.#store.create({ id: markOf(state), owner: this.#owner, party, value: true }, USED_STATES_MS)
     const outcome = await created.catch((error: unknown) => {
       this.#log.warn('a used state could not be stored', { error: errorMessage(error) })
       return 'unknown' as const

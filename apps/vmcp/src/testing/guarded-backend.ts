@@ -9,6 +9,8 @@ export interface GuardedBackend extends AsyncDisposable {
   accepts: (value: string | undefined) => boolean
   /** Answers 503 to everything. */
   isDown: boolean
+  /** Answers nothing at all. */
+  isSilent: boolean
 }
 
 export interface GuardedBackendOptions {
@@ -29,6 +31,7 @@ export async function startGuardedBackend(options: GuardedBackendOptions = {}): 
   const backend = await startBackend(({ body, headers }, response) => {
     const value = headers[header] as string | undefined
     seen.push(value)
+    if (guarded.isSilent) return
     if (guarded.isDown) return void response.writeHead(503).end()
     if (!guarded.accepts(value)) return void response.writeHead(401, { 'www-authenticate': 'Bearer' }).end()
     if (body === '') return void response.writeHead(405).end()
@@ -49,6 +52,7 @@ export async function startGuardedBackend(options: GuardedBackendOptions = {}): 
     seen,
     accepts: (value) => value !== undefined,
     isDown: false,
+    isSilent: false,
     [Symbol.asyncDispose]: () => backend[Symbol.asyncDispose](),
   }
   return guarded

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '@thv/kernel/clock'
-import { withTimeLimit } from '@thv/kernel/deadline'
+import { abortable, withTimeLimit } from '@thv/kernel/deadline'
 import { errorMessage } from '@thv/kernel/errors'
 import type { Rejection } from '@thv/mcp/wire-errors'
 import type { Log } from '@thv/telemetry/log'
@@ -70,6 +70,14 @@ export class CallerView {
     return this.#built ?? this.#rebuild()
   }
 
+  /** Characters of its lists and of its view, also where others have the same. */
+  get size(): number {
+    const { lists, views } = this.#options
+    let size = this.#key === undefined ? 0 : views.sizeOf(this.#key)
+    for (const { key } of this.#lists.values()) size += lists.sizeOf(key)
+    return size
+  }
+
   /** Some list has never come. */
   get isMissing(): boolean {
     return this.#options.members().some((member) => !this.#lists.has(member))
@@ -85,10 +93,13 @@ export class CallerView {
     return [...this.#lists].flatMap(([member, { from }]) => (from === 'before login' ? [member] : []))
   }
 
-  /** Loads the lists of these backends with the credentials of the session that is served. Challenges that lead to logins that are still missing. */
-  async loadAfterLogin(members: readonly Member[]): Promise<readonly Rejection[]> {
+  /**
+   * Loads the lists of these backends with the credentials of the session that is served. Challenges that lead to logins that are still missing.
+   * When the signal aborts it rejects, and backends that have not answered are no longer asked.
+   */
+  async loadAfterLogin(members: readonly Member[], signal: AbortSignal): Promise<readonly Rejection[]> {
     // Not shared with other sessions of the caller: they may have other logins.
-    const challenges = await Promise.all(members.map((member) => this.#loadOnce(member)))
+    const challenges = await Promise.all(members.map((member) => this.#loadOnce(member, signal)))
     return challenges.filter((challenge) => challenge !== undefined)
   }
 
@@ -139,20 +150,22 @@ export class CallerView {
   }
 
   /** The challenge that leads to the login that is missing, where one is. */
-  async #loadOnce(member: Member): Promise<Rejection | undefined> {
+  async #loadOnce(member: Member, given?: AbortSignal): Promise<Rejection | undefined> {
     const { clock, log, onChange, user, beforeLogin } = this.#options
-    const limit = { clock, timeoutMs: LIST_TIMEOUT_MS, what: 'listing', signals: [member.signal] }
+    const limit = { clock, timeoutMs: LIST_TIMEOUT_MS, what: 'listing', signals: [member.signal, given] }
     let challenge: Rejection | undefined
     try {
       const loaded = await withTimeLimit(limit, (signal) => member.observed(() => loadLists(member, { kinds: LIST_KINDS, log, signal })))
       const lists = this.#keep(member, { ...noLists(member.name), ...loaded }, 'caller')
       if (user !== undefined) beforeLogin(member)?.learn(user, lists)
     } catch (error) {
+      // Nothing is known about the backend then.
+      if (given?.aborted) throw error
       challenge = error instanceof LocalRefusal ? error.challenge : undefined
       if (challenge === undefined)
         log.info('could not list what a backend offers a caller', { backend: member.name, error: errorMessage(error) })
       const known = this.#lists.get(member)
-      const others = challenge === undefined || known?.from === 'caller' ? undefined : await beforeLogin(member)?.current()
+      const others = challenge === undefined || known?.from === 'caller' ? undefined : await this.#before(member, given)
       const from = known?.from === 'caller' ? 'caller' : challenge === undefined ? 'failure' : 'before login'
       this.#keep(member, others ?? known?.lists ?? noLists(member.name), from, RETRY_MS)
     }
@@ -160,6 +173,11 @@ export class CallerView {
     const before = this.now
     onChange(before, this.#rebuild())
     return challenge
+  }
+
+  async #before(member: Member, signal: AbortSignal | undefined): Promise<BackendLists | undefined> {
+    const current = this.#options.beforeLogin(member)?.current()
+    return current === undefined || signal === undefined ? await current : await abortable(current, signal)
   }
 
   /** The lists as all callers with equal ones have them. */

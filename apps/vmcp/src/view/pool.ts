@@ -23,6 +23,10 @@ export class Pool<T> {
     return this.#size
   }
 
+  sizeOf(key: string): number {
+    return this.#entries.get(key)?.size ?? 0
+  }
+
   /** One more user of the value. It is made by the first. */
   take(key: string, make: () => T): T {
     let entry = this.#entries.get(key)

@@ -6,6 +6,7 @@ import type { View } from '../aggregate/aggregate.ts'
 import type { BackendLists } from '../aggregate/backend-lists.ts'
 import { type ChangedHands, changedHands } from '../aggregate/changed-hands.ts'
 import type { CompositeOffers } from '../compose/composite-offers.ts'
+import { fairOrder } from '../members/fair-order.ts'
 import { ListsBeforeLogin } from '../members/lists-before-login.ts'
 import type { ListKind } from '../members/load-lists.ts'
 import type { Member } from '../members/member.ts'
@@ -32,8 +33,6 @@ type Listener = (changed: ReadonlySet<ListKind>) => void
 
 const FIRST_WAIT_MS = 1_000
 const MAX_CALLERS = 1_000
-/** Of one principal, or of one address without authentication. */
-const MAX_CALLERS_PER_PARTY = 250
 /** In memory each character costs several bytes: as an object, and as the text of a page. */
 const MAX_CALLER_SIZE = 64 << 20
 
@@ -44,7 +43,7 @@ const MAX_CALLER_SIZE = 64 << 20
 export class ViewCache {
   readonly #options: ViewCacheOptions
   readonly #lists = new Map<Member, MemberLists>()
-  readonly #beforeLogin = new Map<Member, ListsBeforeLogin>()
+  readonly #beforeLogin = new WeakMap<Member, { readonly provider: string; readonly lists: ListsBeforeLogin }>()
   readonly #listeners = new Set<Listener>()
   /** By class of credentials, the one that was used longest ago first. */
   readonly #callers = new Map<string, CallerView>()
@@ -130,7 +129,7 @@ export class ViewCache {
   /** An index of so many bytes was made of a view, and is kept as long as the view is. That of all callers is no part of the bound. */
   indexed(built: BuiltView, bytes: number): void {
     this.#callerViews.grow(built, bytes)
-    this.#dropOldest()
+    this.#makeRoom()
   }
 
   textOf(kind: ListKind): ListText {
@@ -152,9 +151,9 @@ export class ViewCache {
     return this.#caller?.awaitingLogin ?? []
   }
 
-  /** Asks these with the logins that the session has now. Challenges that lead to those that are still missing. */
-  async loadAfterLogin(members: readonly Member[]): Promise<readonly Rejection[]> {
-    return (await this.#caller?.loadAfterLogin(members)) ?? []
+  /** Asks these with the logins that the session has now. Challenges that lead to those that are still missing. Rejects when the signal aborts. */
+  async loadAfterLogin(members: readonly Member[], signal: AbortSignal): Promise<readonly Rejection[]> {
+    return (await this.#caller?.loadAfterLogin(members, signal)) ?? []
   }
 
   /** Takes over another aggregation or other composite tools. */
@@ -192,31 +191,31 @@ export class ViewCache {
     const view = known ?? this.#callerView(scope)
     this.#callers.delete(key)
     this.#callers.set(key, view)
-    if (known === undefined) {
-      this.#dropOldestOf(view.party)
-      this.#dropOldest()
-    }
+    if (known === undefined) this.#makeRoom()
     return view
   }
 
-  /** A party that comes with ever new headers pushes out its own views, not those of others. */
-  #dropOldestOf(party: string): void {
-    const own = [...this.#callers].filter(([, caller]) => caller.party === party)
-    const [oldest] = own
-    if (oldest === undefined || own.length <= MAX_CALLERS_PER_PARTY) return
-    this.#callers.delete(oldest[0])
-    oldest[1].close()
+  /**
+   * Of the party that has the most, callers that were not seen for longest leave: one that comes with ever new headers pushes out its own views,
+   * not those of others. The caller that was served last stays, however much it has.
+   */
+  #makeRoom(): void {
+    const isTooMany = this.#callers.size > MAX_CALLERS
+    if (!isTooMany && !this.#isTooMuch) return
+    const last = [...this.#callers.keys()].at(-1)
+    const canSpare = (_: CallerView, key: string) => key !== last
+    const order = fairOrder(this.#callers, isTooMany ? { canSpare } : { canSpare, weightOf: ({ size }) => size })
+    for (const key of order) {
+      const caller = this.#callers.get(key)
+      this.#callers.delete(key)
+      caller?.close()
+      if (this.#callers.size <= MAX_CALLERS && !this.#isTooMuch) return
+    }
   }
 
-  /** Callers that were not seen for longest leave. The one that is served stays, however much it has. */
-  #dropOldest(): void {
+  get #isTooMuch(): boolean {
     const { maxCallerSize = MAX_CALLER_SIZE } = this.#options
-    for (const [key, caller] of this.#callers) {
-      const isTooMuch = this.#callers.size > MAX_CALLERS || this.callers.size > maxCallerSize
-      if (!isTooMuch || this.#callers.size === 1) return
-      this.#callers.delete(key)
-      caller.close()
-    }
+    return this.callers.size > maxCallerSize
   }
 
   #callerView(scope: OutgoingScope): CallerView {
@@ -225,7 +224,7 @@ export class ViewCache {
     const hasOwn = user !== undefined
     const passes = scope.passed !== undefined
     return new CallerView({
-      ...{ party: partyOfScope(scope), user, beforeLogin: (member) => this.#beforeLogin.get(member) },
+      ...{ party: partyOfScope(scope), user, beforeLogin: (member) => this.#beforeLoginOf(member) },
       ...{ clock, log, members: () => roster.all.filter(({ isPerCaller }) => (isPerCaller ? hasOwn : passes)) },
       ...{ lists: this.#callerLists, views: this.#callerViews, generation: () => this.#generation },
       build: (own) => {
@@ -234,10 +233,22 @@ export class ViewCache {
         return buildView([...this.#sharedLists().filter(({ backend }) => !replaced.has(backend)), ...own], this.#settings)
       },
       onChange: (before, after) => {
-        this.#dropOldest()
+        this.#makeRoom()
         if (before !== after) this.#announce(changedKinds(before, after))
       },
     })
+  }
+
+  /** What was learned with logins to one provider says nothing about another. */
+  #beforeLoginOf(member: Member): ListsBeforeLogin | undefined {
+    const provider = member.onDemandProvider
+    if (provider === undefined) return undefined
+    const known = this.#beforeLogin.get(member)
+    if (known?.provider === provider) return known.lists
+    const { clock, log } = this.#options
+    const lists = new ListsBeforeLogin({ member, clock, log })
+    this.#beforeLogin.set(member, { provider, lists })
+    return lists
   }
 
   async #after(work: readonly Promise<unknown>[]): Promise<View> {
@@ -251,10 +262,8 @@ export class ViewCache {
     for (const member of left) {
       void this.#lists.get(member)?.close()
       this.#lists.delete(member)
-      this.#beforeLogin.delete(member)
     }
     for (const member of joined) {
-      if (member.isOnDemand) this.#beforeLogin.set(member, new ListsBeforeLogin({ member, clock, log }))
       if (member.isPerCaller) continue
       const lists = new MemberLists({ member, clock, log, onChange: () => this.#rebuild() })
       this.#lists.set(member, lists)

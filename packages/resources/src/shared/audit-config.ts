@@ -1,3 +1,4 @@
+import { AUDIT_LIMITS } from '@thv/kernel/audit-limits'
 import type { Static } from 'typebox'
 import { bool, int32, list, obj, oneOf, opt, str } from '../schema/nodes.ts'
 import { compact } from '../schema/normalize.ts'
@@ -40,12 +41,16 @@ export const auditConfig = () =>
     maxDataSize: opt(
       int32('Bytes of a request or response that an event may hold; a larger one is left out.', {
         minimum: 0,
-        maximum: 1_048_576,
+        maximum: AUDIT_LIMITS.dataBytes,
         default: 1024,
       }),
     ),
     maxDelegationDepth: opt(
-      int32('Maximum number of actors of a delegation chain in an event.', { minimum: 0, maximum: 100, default: 10 }),
+      int32('Maximum number of actors of a delegation chain in an event.', {
+        minimum: 0,
+        maximum: AUDIT_LIMITS.delegationDepth,
+        default: 10,
+      }),
     ),
     otlp: opt(bool('Send the events to telemetry.openTelemetry.endpoint as log records too.', { default: false })),
   })

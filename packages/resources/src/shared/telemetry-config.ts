@@ -20,11 +20,7 @@ export const telemetryConfig = (description: string) =>
         ),
         sensitiveHeaders: opt(sensitiveHeaders()),
         insecure: opt(bool('Whether to send without TLS.', { default: false })),
-        caBundleRef: opt(
-          obj('Certificates to trust when sending, besides those of the system.', {
-            configMapRef: configMapKeySelector('The ConfigMap and the key (ca.crt if not given) with the certificates in PEM form.'),
-          }),
-        ),
+        caBundleRef: opt(collectorCaBundleRef()),
         resourceAttributes: opt(stringMap('Resource attributes of everything that is sent.', { maxProperties: 64 })),
         metrics: opt(obj('Metrics.', { enabled: opt(bool('Whether to send metrics.', { default: false })) })),
         tracing: opt(
@@ -45,6 +41,11 @@ export const telemetryConfig = (description: string) =>
     prometheus: opt(
       obj('Metrics endpoint for Prometheus.', { enabled: opt(bool('Whether the proxy port serves /metrics.', { default: false })) }),
     ),
+  })
+
+export const collectorCaBundleRef = () =>
+  obj('Certificates to trust when sending, besides those of the system.', {
+    configMapRef: configMapKeySelector('The ConfigMap and the key (ca.crt if not given) with the certificates in PEM form.'),
   })
 
 export const sensitiveHeaders = (name: ReturnType<typeof headerName> = headerName('Name of the header.')) =>

@@ -11,6 +11,10 @@ import { RedisSessionStore } from './redis-session-store.ts'
 const MINUTE = 60_000
 const describeRedis = redisProblem() === undefined || process.env['CI'] ? describe : describe.skip
 const PING = redisScript("return redis.call('PING')")
+const KEYS = redisScript("return redis.call('KEYS', ARGV[1])")
+const COUNTS = redisScript(`local counts = {}
+for i, key in ipairs(redis.call('KEYS', ARGV[1])) do counts[i] = redis.call('ZCARD', key) end
+return counts`)
 
 const opened: AsyncDisposable[] = []
 afterEach(async () => {
@@ -109,6 +113,26 @@ describeRedis('sessions in Redis', () => {
     const { store } = await open({ maxSessions: 1 })
     expect(await store.create({ ...alice, value: { n: 1 } }, MINUTE)).toBe('created')
     expect(await store.create({ id: 's2', owner: 'bob', value: { n: 1 } }, MINUTE)).toBe('full')
+  })
+
+  it('of one party leave room for others: no client locks out the rest by opening sessions', async () => {
+    const { store, redis, keyPrefix } = await open({ maxSessions: 8 })
+    const create = (id: string, party: string, ttlMs = MINUTE) => store.create({ id, owner: 'anonymous', party, value: { n: 1 } }, ttlMs)
+    const outcomes = []
+    for (let i = 0; i < 10; i++) outcomes.push(await create(`m${i}`, 'mallory'))
+    expect(outcomes.filter((outcome) => outcome === 'created')).toHaveLength(6)
+    expect(await create('a1', 'alice')).toBe('created')
+    expect(await create('m10', 'mallory')).toBe('full')
+    expect(await create('b1', 'bob')).toBe('created')
+    // What was deleted, and what has ended, counts no longer.
+    for (let i = 0; i < 6; i++) await store.delete({ id: `m${i}`, owner: 'anonymous' })
+    for (let i = 0; i < 4; i++) expect(await create(`n${i}`, 'mallory', i === 0 ? MINUTE : 1)).toBe('created')
+    await store.touch({ id: 'n0', owner: 'anonymous' }, 1)
+    await systemClock.sleep(20)
+    expect(await create('m11', 'mallory')).toBe('created')
+    const found = [`${keyPrefix} party *`]
+    expect(await redis.run(COUNTS, [keyPrefix], found)).toEqual([1, 1, 1])
+    expect(String(await redis.run(KEYS, [keyPrefix], found))).not.toMatch(/mallory|alice|bob/)
   })
 })
 

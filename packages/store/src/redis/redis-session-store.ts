@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { type Clock, systemClock, type Timer } from '@thv/kernel/clock'
 import { isThvError } from '@thv/kernel/errors'
 import type {
@@ -73,13 +74,15 @@ export class RedisSessionStore<T extends JsonValue> implements SessionStore<T> {
     this.#maxSessions = maxSessions
   }
 
-  async create({ id, owner, value }: NewSession<T>, ttlMs: number): Promise<CreateOutcome> {
+  async create({ id, owner, value, party = owner }: NewSession<T>, ttlMs: number): Promise<CreateOutcome> {
     if (!(ttlMs > 0)) throw new RangeError(`a session needs a lifetime above 0, not ${ttlMs}`)
     const data = this.#seal(value, { id, owner, version: 1 })
-    const created = await this.#run(CREATE, id, [owner, Math.ceil(ttlMs), data, this.#maxSessions]).catch((error: unknown) => {
-      if (error instanceof Error && error.message.startsWith('OOM')) return -1
-      throw error
-    })
+    const created = await this.#run(CREATE, id, [owner, Math.ceil(ttlMs), data, this.#maxSessions, this.#partyKey(party)]).catch(
+      (error: unknown) => {
+        if (error instanceof Error && error.message.startsWith('OOM')) return -1
+        throw error
+      },
+    )
     if (created !== 1) return created === 0 ? 'exists' : 'full'
     this.#keep({ id, owner, value, version: 1 }, { ttlMs, leftMs: ttlMs })
     return 'created'
@@ -200,6 +203,11 @@ export class RedisSessionStore<T extends JsonValue> implements SessionStore<T> {
 
   #placeOf({ id, owner, version }: Place): string {
     return `${this.#prefix}${id}\n${owner}\n${version}`
+  }
+
+  /** No id has a space, and parties may be names of people. */
+  #partyKey(party: string): string {
+    return `${this.#prefix} party ${createHash('sha256').update(party).digest('base64url')}`
   }
 
   #armSweep(): void {

@@ -3,6 +3,7 @@ import { virtualMcpCompositeToolDefinitionType as type } from '@thv/resources/ki
 import { virtualMcpServerType } from '@thv/resources/kinds/virtual-mcp-server/schema'
 import { describeCluster } from '@thv/testkit/cluster/test-cluster'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { kubectlApply } from '../../testing/kubectl.ts'
 import { eventually, type OperatorUnderTest, startOperator } from '../../testing/operator-harness.ts'
 import { standstill } from '../../testing/standstill.ts'
 
@@ -55,12 +56,14 @@ describeCluster('VirtualMCPCompositeToolDefinition', () => {
     ])
   })
 
-  test('[002-182] a dependency cycle is Invalid with a reason of its own', async () => {
+  test('[002-182] a dependency cycle that kubectl applied without a webhook is Invalid with a reason of its own', async () => {
     const steps = [
       { id: 'a', tool: 'echo', dependsOn: ['b'] },
       { id: 'b', tool: 'echo', dependsOn: ['a'] },
     ]
-    await create(operator.admin, at('cycle'), valid({ steps }))
+    const { group, version, kind } = type
+    const applied = await kubectlApply({ apiVersion: `${group}/${version}`, kind, metadata: at('cycle'), spec: valid({ steps }) })
+    expect(applied).toMatchObject({ code: 0, stdout: expect.stringContaining('cycle created') })
     const status = await settled('cycle', 'Invalid')
     expect(reasonOf(status)).toBe('DependencyCycle')
     expect(status.validationErrors).toEqual([expect.stringContaining('a → b → a')])

@@ -218,6 +218,32 @@ describe('plan of a VirtualMCPServer', () => {
     expect(containerOf(made)?.['ports']).toContainEqual({ name: 'metrics', containerPort: 9100, protocol: 'TCP' })
   })
 
+  it('trusts the authority of the collector that caBundleRef names, and rolls when it changes', () => {
+    const telemetry = (name: string) => ({
+      ...{ endpoint: 'otel:4318', tracingEnabled: true },
+      caBundleRef: { configMapRef: { name, key: 'root.pem' } },
+    })
+    const made = plan({ servers: [server('a')] }, { config: { telemetry: telemetry('company-ca') } })
+    expect(made.blockers).toEqual([])
+    const path = configOf(made).telemetry?.ca_cert_path
+    const { volumes, mounts } = filesOf(made)
+    const mount = mounts.find(({ mountPath }) => path === `${mountPath}/root.pem`)
+    expect(volumes.find(({ name }) => name === mount?.name)).toMatchObject({ configMap: { name: 'company-ca' } })
+    expect(variablesOf(made)).toContainEqual({ name: 'THV_OTEL_CA_HASH', value: expect.stringMatching(/./) })
+    const missing = plan({ servers: [server('a')] }, { config: { telemetry: telemetry('gone') } })
+    expect(missing.blockers).toEqual([
+      {
+        condition: 'Valid',
+        reason: 'CABundleRefNotFound',
+        message: expect.stringMatching(/^spec\.config\.telemetry\.caBundleRef names key root\.pem of ConfigMap gone/),
+      },
+    ])
+    const both = plan({ servers: [server('a')] }, { config: { telemetry: { ...telemetry('company-ca'), insecure: true } } })
+    expect(both.blockers).toEqual([
+      { condition: 'Valid', reason: 'ValidationFailed', message: expect.stringContaining('without TLS there is no certificate to check') },
+    ])
+  })
+
   it.each([
     ['no endpoint', { metricsEnabled: true }, 'spec.config.telemetry.endpoint must be set'],
     ['a password in it', { metricsEnabled: true, endpoint: 'u:p@otel:4318' }, 'spec.config.telemetry.endpoint must not carry'],

@@ -1,5 +1,6 @@
 import { formatDuration, tryParseDuration } from '@thv/kernel/duration'
 import { compact, type ProblemList } from '../../schema/normalize.ts'
+import { type CanonicalCABundleRef, normaliseCaBundleRef } from '../../shared/ca-bundle-ref.ts'
 import { type CanonicalCompositeTool, normaliseCompositeTool } from '../../shared/composite/composite-tool-normalise.ts'
 import { type CanonicalRateLimiting, normaliseRateLimiting } from '../../shared/rate-limiting.ts'
 import { DEFAULT_SAMPLING_RATE } from '../../shared/telemetry-config.ts'
@@ -71,7 +72,7 @@ export type CanonicalAudit = Filled<
 >
 
 export type CanonicalTelemetry = Filled<
-  FileTelemetry,
+  Omit<FileTelemetry, 'caBundleRef'>,
   | 'tracingEnabled'
   | 'metricsEnabled'
   | 'samplingRate'
@@ -84,7 +85,7 @@ export type CanonicalTelemetry = Filled<
   | 'environmentVariables'
   | 'customAttributes'
   | 'useLegacyAttributes'
->
+> & { caBundleRef?: CanonicalCABundleRef }
 
 export function normaliseConfig(problems: ProblemList, field: string, config: Config): CanonicalConfig {
   return compact({
@@ -98,7 +99,7 @@ export function normaliseConfig(problems: ProblemList, field: string, config: Co
     rateLimiting: normaliseRateLimiting(config.rateLimiting),
     optimizer: config.optimizer && { ...optimizerDefaults(), ...config.optimizer },
     audit: { ...auditDefaults(), ...config.audit },
-    telemetry: { ...telemetryDefaults(), ...config.telemetry },
+    telemetry: canonicalTelemetry(problems, `${field}.telemetry`, config.telemetry ?? {}),
     metadata: config.metadata ?? {},
   })
 }
@@ -113,6 +114,14 @@ function canonicalAggregation(aggregation: Aggregation): CanonicalAggregation {
     excludeAllTools: aggregation.excludeAllTools ?? false,
     tools: (aggregation.tools ?? []).map((tools) => ({ filter: [], exclude: [], excludeAll: false, overrides: {}, ...tools })),
   }
+}
+
+function canonicalTelemetry(problems: ProblemList, field: string, { caBundleRef, ...telemetry }: FileTelemetry): CanonicalTelemetry {
+  return compact({
+    ...telemetryDefaults(),
+    ...telemetry,
+    caBundleRef: normaliseCaBundleRef(problems, `${field}.caBundleRef`, caBundleRef),
+  })
 }
 
 function canonicalOperational(operational: Operational): CanonicalOperational {

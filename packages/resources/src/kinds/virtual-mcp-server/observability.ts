@@ -1,8 +1,10 @@
+import { AUDIT_LIMITS } from '@thv/kernel/audit-limits'
 import type { Static } from 'typebox'
+import { atMostOne } from '../../schema/cel.ts'
 import { bool, int32, list, map, obj, oneOf, opt, port, str, stringMap } from '../../schema/nodes.ts'
 import { REQUEST_EVENT_TYPES } from '../../shared/audit-config.ts'
 import { HEADER_NAME_PATTERN, HEADER_VALUE_PATTERN, namesAreTokens } from '../../shared/http-header.ts'
-import { DEFAULT_SAMPLING_RATE, sensitiveHeaders } from '../../shared/telemetry-config.ts'
+import { collectorCaBundleRef, DEFAULT_SAMPLING_RATE, sensitiveHeaders } from '../../shared/telemetry-config.ts'
 
 /** Traces and metrics, in the words of the vMCP configuration file. */
 export const fileTelemetry = () =>
@@ -29,7 +31,8 @@ export const fileTelemetry = () =>
       ),
       sensitiveHeaders: opt(sensitiveHeaders(str('Name of the header.', { minLength: 1, maxLength: 255, pattern: HEADER_NAME_PATTERN }))),
       insecure: opt(bool('Whether to send without TLS.', { default: false })),
-      caCertPath: opt(str('File in the pod with CA certificates of the collector.', { minLength: 1, maxLength: 4096 })),
+      caBundleRef: opt(collectorCaBundleRef()),
+      caCertPath: opt(str('File in the pod with CA certificates of the collector. Prefer caBundleRef.', { minLength: 1, maxLength: 4096 })),
       enablePrometheusMetricsPath: opt(bool('Whether /metrics is served.', { default: false })),
       prometheusPort: opt(port('Port of /metrics.', { default: 9464 })),
       metricsOnTransportPort: opt(bool('Whether the main port serves /metrics too.', { default: true })),
@@ -49,6 +52,7 @@ export const fileTelemetry = () =>
           message: 'with an endpoint, tracingEnabled or metricsEnabled must be true: else nothing would be sent',
           fieldPath: '.endpoint',
         },
+        atMostOne(['caCertPath', 'caBundleRef'], 'caCertPath and caBundleRef must not both be set: use caBundleRef'),
       ],
     },
   )
@@ -80,9 +84,19 @@ export const fileAudit = () =>
     includeResponseData: opt(bool('Whether answers are logged with their content.', { default: false })),
     detectApplicationErrors: opt(bool('Whether to report errors inside a successful response.', { default: true })),
     maxDataSize: opt(
-      int32('Bytes of a request or response that an event may hold; a larger one is left out.', { minimum: 0, default: 1024 }),
+      int32('Bytes of a request or response that an event may hold; a larger one is left out.', {
+        minimum: 0,
+        maximum: AUDIT_LIMITS.dataBytes,
+        default: 1024,
+      }),
     ),
-    maxDelegationDepth: opt(int32('Maximum number of actors of a delegation chain in an event.', { minimum: 1, default: 10 })),
+    maxDelegationDepth: opt(
+      int32('Maximum number of actors of a delegation chain in an event.', {
+        minimum: 1,
+        maximum: AUDIT_LIMITS.delegationDepth,
+        default: 10,
+      }),
+    ),
     logFile: opt(str('File to append to; by default standard output.', { minLength: 1, maxLength: 4096 })),
   })
 

@@ -35,6 +35,7 @@ export function telemetryOf({ config: { telemetry } }: CanonicalVirtualMCPServer
         headers: Object.entries(telemetry.headers).map(([name, value]) => `${name}=${value}`),
         sensitiveHeaders: telemetry.sensitiveHeaders,
         insecure: telemetry.insecure,
+        caBundleRef: telemetry.caBundleRef,
         resourceAttributes: telemetry.customAttributes,
         metrics: { enabled: metricsEnabled },
         tracing: { enabled: tracingEnabled, samplingRate },
@@ -51,7 +52,7 @@ export function telemetryOf({ config: { telemetry } }: CanonicalVirtualMCPServer
     document: compact({
       ...config,
       service_version: serviceVersion,
-      ca_cert_path: config.endpoint === undefined ? undefined : caCertPath,
+      ca_cert_path: config.endpoint === undefined ? undefined : (config.ca_cert_path ?? caCertPath),
       prometheus_port: telemetry.enablePrometheusMetricsPath ? telemetry.prometheusPort : undefined,
       metrics_on_transport_port: telemetry.metricsOnTransportPort,
       environment_variables: telemetry.environmentVariables,
