@@ -3,7 +3,7 @@ import type { JsonObject } from '@thv/mcp/json-rpc'
 import { describe, expect, it } from 'vitest'
 import { LIST_LIMITS, type ListLimits, listAll } from './list-pages.ts'
 
-/** A server that gives these pages for ever. */
+/** A server that gives these pages without an end. */
 function pages(page: (index: number) => JsonObject) {
   let asked = 0
   const client = { request: async () => page(asked++) } as unknown as McpClient

@@ -84,7 +84,7 @@ describe('clients of a backend that callers share', () => {
     await expect(idle.request('quick')).resolves.toEqual({ id: 0 })
   })
 
-  it('let callers behind one address use most of the room while nobody else needs it, and take it back for others', async () => {
+  it('let callers behind one address use most of the room while no other party needs it, and take it back for others', async () => {
     const { clients, closed, answerAll, opened } = table()
     const calls = Array.from({ length: 750 }, (_, i) => clients.of(`user ${i}`, 'address gateway').request('slow'))
     await expect(clients.of('user 750', 'address gateway').request('slow')).rejects.toBeInstanceOf(LocalRefusal)

@@ -239,7 +239,7 @@ export class ViewCache {
     })
   }
 
-  /** What was learned with logins to one provider says nothing about another. */
+  /** Lists that were learned with logins to one provider say nothing about another. */
   #beforeLoginOf(member: Member): ListsBeforeLogin | undefined {
     const provider = member.onDemandProvider
     if (provider === undefined) return undefined

@@ -124,7 +124,7 @@ describeRedis('sessions in Redis', () => {
     expect(await create('a1', 'alice')).toBe('created')
     expect(await create('m10', 'mallory')).toBe('full')
     expect(await create('b1', 'bob')).toBe('created')
-    // What was deleted, and what has ended, counts no longer.
+    // Sessions that were deleted or have ended count no longer.
     for (let i = 0; i < 6; i++) await store.delete({ id: `m${i}`, owner: 'anonymous' })
     for (let i = 0; i < 4; i++) expect(await create(`n${i}`, 'mallory', i === 0 ? MINUTE : 1)).toBe('created')
     await store.touch({ id: 'n0', owner: 'anonymous' }, 1)
