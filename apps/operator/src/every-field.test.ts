@@ -160,7 +160,7 @@ describe.each(KINDS.map((kind) => [kind.definition.kind, kind] as const))('%s', 
   let effects: ReturnType<typeof effectsOf>
   beforeAll(() => {
     effects = effectsOf(kind)
-  }, 60_000)
+  })
 
   it('has no leaf that changes nothing', () => {
     expect(leaves.filter((path) => effects.get(path) === undefined)).toEqual(Object.keys(inert))
