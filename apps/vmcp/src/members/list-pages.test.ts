@@ -1,7 +1,7 @@
 import type { McpClient } from '@thv/mcp/client/mcp-client'
 import type { JsonObject } from '@thv/mcp/json-rpc'
 import { describe, expect, it } from 'vitest'
-import { LIST_LIMITS, type ListLimits, listAll } from './list-pages.ts'
+import { boundedTtl, LIST_LIMITS, type ListLimits, listAll } from './list-pages.ts'
 
 /** A server that gives these pages without an end. */
 function pages(page: (index: number) => JsonObject) {
@@ -35,6 +35,13 @@ describe('all pages of a list', () => {
 
   it('are all of them where the server comes to an end', async () => {
     const { all } = pages((index) => ({ tools: [{ name: `t${index}` }], ...(index < 2 && { nextCursor: `c${index}` }) }))
-    expect(await all()).toEqual({ items: [{ name: 't0' }, { name: 't1' }, { name: 't2' }], isCut: false })
+    expect(await all()).toEqual({ items: [{ name: 't0' }, { name: 't1' }, { name: 't2' }], isCut: false, ttlMs: undefined })
+  })
+
+  it('may be kept as long as the page that may be kept for the shortest time; 0 and nonsense say nothing', async () => {
+    const ttls = [0, 9_000, 4_000, 'x', -1, 8_000]
+    const { all } = pages((index) => ({ tools: [], ttlMs: ttls[index], ...(index < 5 && { nextCursor: `c${index}` }) }))
+    expect((await all()).ttlMs).toBe(4_000)
+    expect([10, 4_000, 10_000_000].map(boundedTtl)).toEqual([1_000, 4_000, 300_000])
   })
 })

@@ -57,7 +57,9 @@ export class ListsBeforeLogin {
     const { member, clock, log } = this.#options
     const limit = { clock, timeoutMs: LIST_TIMEOUT_MS, what: 'listing', signals: [member.signal] }
     try {
-      const loaded = await withTimeLimit(limit, (signal) => member.observed(() => loadLists(member, { kinds: LIST_KINDS, log, signal })))
+      const { lists: loaded } = await withTimeLimit(limit, (signal) =>
+        member.observed(() => loadLists(member, { kinds: LIST_KINDS, log, signal })),
+      )
       const lists = { ...noLists(member.name), ...loaded }
       this.#open = LIST_KINDS.some((kind) => lists[kind].length > 0) ? lists : undefined
     } catch (error) {

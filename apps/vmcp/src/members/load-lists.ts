@@ -1,7 +1,7 @@
 import { METHODS } from '@thv/mcp/methods'
 import type { Log } from '@thv/telemetry/log'
 import type { BackendLists } from '../aggregate/backend-lists.ts'
-import { listAll } from './list-pages.ts'
+import { type ListedItems, listAll } from './list-pages.ts'
 import type { Member } from './member.ts'
 
 export type ListKind = 'tools' | 'prompts' | 'resources' | 'resourceTemplates'
@@ -29,22 +29,32 @@ export interface LoadOptions {
   readonly signal: AbortSignal
 }
 
+export interface LoadedLists {
+  readonly lists: Partial<BackendLists>
+  /** How long the backend says that they may be kept, if it does. */
+  readonly ttlMs: number | undefined
+}
+
 /** Lists of a backend with the credentials of the caller that is served, or with our own. */
-export async function loadLists(member: Member, { kinds, log, signal }: LoadOptions): Promise<Partial<BackendLists>> {
+export async function loadLists(member: Member, { kinds, log, signal }: LoadOptions): Promise<LoadedLists> {
   const client = member.shared
+  const ttls: number[] = []
   await client.connect({ signal })
   const loaded = await Promise.all(
     kinds.map(async (kind) => {
       // Some servers announce nothing and have tools all the same.
       const { capabilities } = client
       const isAnnounced = CAPABILITY_OF[kind] in capabilities || (kind === 'tools' && Object.keys(capabilities).length === 0)
-      const { items, isCut } = isAnnounced ? await listAll(client, METHOD_OF[kind], signal) : { items: [], isCut: false }
+      const { items, isCut, ttlMs } = isAnnounced ? await listAll(client, METHOD_OF[kind], signal) : NOTHING
+      if (ttlMs !== undefined) ttls.push(ttlMs)
       if (isCut) log.warn('a list of a backend is over the limit and was cut', { backend: member.name, list: kind, kept: items.length })
       return [kind, items] as const
     }),
   )
-  return Object.fromEntries(loaded)
+  return { lists: Object.fromEntries(loaded), ttlMs: ttls.length === 0 ? undefined : Math.min(...ttls) }
 }
+
+const NOTHING: ListedItems = { items: [], isCut: false, ttlMs: undefined }
 
 export function noLists(backend: string): BackendLists {
   return { backend, tools: [], prompts: [], resources: [], resourceTemplates: [] }

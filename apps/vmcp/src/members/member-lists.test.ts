@@ -32,6 +32,33 @@ describe('the lists of a backend', () => {
     await lists.close()
   })
 
+  it('are loaded again when the time is over for which the backend lets them be kept, else after half a minute', async () => {
+    for (const [ttlMs, within] of [
+      [undefined, 30_000],
+      [0, 30_000],
+      [4_000, 4_000],
+    ] as const) {
+      const clock = new TestClock()
+      let loads = 0
+      const request = async () => {
+        loads++
+        return { tools: [], ttlMs }
+      }
+      const shared = { capabilities: { tools: {} }, connect: async () => {}, request }
+      const member = { name: 'one', shared, observed: (work: () => Promise<void>) => work() } as unknown as Member
+      const lists = new MemberLists({ member, clock, log: new CollectingLog(), onChange: () => {} })
+      void lists.run()
+      await lists.attempted
+      await clock.advance(0)
+      expect(lists.freshForMs).toBeLessThanOrEqual(within)
+      await clock.advance(within * 0.89)
+      expect(loads).toBe(1)
+      await clock.advance(within * 0.11)
+      expect(loads).toBe(2)
+      await lists.close()
+    }
+  })
+
   it('of a backend that announces changes without end are loaded a fifth of the time', async () => {
     const clock = new TestClock()
     let loads = 0

@@ -8,6 +8,7 @@ import { isObject, type JsonObject, type JsonRpcNotification } from '@thv/mcp/js
 import { NOTIFICATIONS } from '@thv/mcp/methods'
 import type { Log } from '@thv/telemetry/log'
 import type { BackendLists } from '../aggregate/backend-lists.ts'
+import { boundedTtl } from './list-pages.ts'
 import { LIST_KINDS, type ListKind, loadLists, noLists } from './load-lists.ts'
 import type { Member } from './member.ts'
 
@@ -50,6 +51,8 @@ export class MemberLists {
   #wake: (() => void) | undefined
   #freshUntil = 0
   #restsUntil = 0
+  /** Of the lists that were loaded last. */
+  #ttlMs: number | undefined
 
   constructor(options: MemberListsOptions) {
     this.#options = options
@@ -82,7 +85,8 @@ export class MemberLists {
         await this.#rest(signal)
         continue
       }
-      const freshMs = this.#listening === undefined ? FRESH_MS : ANNOUNCED_FRESH_MS
+      const usualMs = this.#listening === undefined ? FRESH_MS : ANNOUNCED_FRESH_MS
+      const freshMs = this.#ttlMs === undefined ? usualMs : boundedTtl(this.#ttlMs)
       const delayMs = isLoaded ? freshMs * (1 - Math.random() / 10) : backoff.next()
       this.#freshUntil = clock.monotonic() + delayMs
       if (await this.#sleep(delayMs, signal)) for (const kind of LIST_KINDS) this.#due.add(kind)
@@ -140,7 +144,8 @@ export class MemberLists {
 
   async #load(kinds: readonly ListKind[], signal: AbortSignal): Promise<void> {
     const { member, log, onChange } = this.#options
-    const loaded = await loadLists(member, { kinds, log, signal })
+    const { lists: loaded, ttlMs } = await loadLists(member, { kinds, log, signal })
+    this.#ttlMs = ttlMs
     const before = this.#lists
     if (before !== undefined && kinds.every((kind) => jsonEqual(loaded[kind], before[kind]))) return
     this.#lists = { ...(before ?? noLists(member.name)), ...loaded }

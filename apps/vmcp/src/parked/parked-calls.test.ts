@@ -1,10 +1,15 @@
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { TestClock } from '@thv/kernel/clock'
 import { type Fixture, startFixture } from '@thv/testkit/mcp/fixture'
 import { connectSdk } from '@thv/testkit/mcp/testing/sdk-client'
 import { describe, expect, it } from 'vitest'
+import type { LocalRefusal } from '../members/local-refusal.ts'
+import type { Member } from '../members/member.ts'
+import { outgoingScope } from '../members/outgoing-scope.ts'
 import { SealKeys } from '../seal/seal-keys.ts'
 import { callModern } from '../testing/call-modern.ts'
 import { startTestVmcp, type TestVmcp } from '../testing/test-vmcp.ts'
+import { ParkedCalls } from './parked-calls.ts'
 
 const callTool = (vmcp: TestVmcp, name: string, more: Record<string, unknown> = {}, signal?: AbortSignal) =>
   callModern(vmcp.url, name, { arguments: { message: 'who?' }, ...more, ...(signal && { signal }) })
@@ -84,5 +89,53 @@ describe('a legacy backend that asks a modern client for what it cannot do', () 
     const { error } = await callTool(vmcp, 'test_missing_capability', { capabilities: {} })
     expect(error).toMatchObject({ code: -32021, data: { requiredCapabilities: { sampling: {} } } })
     expect((await callTool(vmcp, 'echo', { capabilities: {} })).result?.resultType).toBe('complete')
+  })
+})
+
+describe('calls that may be parked', () => {
+  const settled = () => new Promise((resolve) => setImmediate(resolve))
+
+  /** Calls that never end. */
+  function open() {
+    const client = { request: () => new Promise<never>(() => {}), close: async () => {} }
+    const member = { name: 'one', isPerCaller: false, open: () => client } as unknown as Member
+    const parked = new ParkedCalls(new TestClock(), SealKeys.random())
+    const refused: string[] = []
+    const call = (party: string, key?: string) => {
+      const principal = party.startsWith('principal ') ? party : 'anonymous'
+      const request = { member, method: 'tools/call', params: {}, capabilities: { elicitation: {} }, principal, party }
+      const passed = key === undefined ? undefined : { headers: {}, key }
+      outgoingScope.run({ caller: undefined, exchange: undefined, passed }, () => {
+        const calling = parked.clientFor({ ...request, inputResponses: undefined, requestState: undefined })
+        calling
+          .request('tools/call')
+          .catch((error: unknown) => refused.push(`${key ?? party} ${JSON.stringify((error as LocalRefusal).data)}`))
+      })
+    }
+    return { call, refused, parked }
+  }
+
+  it('are 16 of one principal, and of one address without headers of its clients', async () => {
+    const { call, refused, parked } = open()
+    for (let i = 0; i < 17; i++) call('principal ada', `key ${i}`)
+    for (let i = 0; i < 17; i++) call('address 10.0.0.1')
+    await expect.poll(() => refused).toEqual(['key 16 {"reason":"busy"}', 'address 10.0.0.1 {"reason":"busy"}'])
+    call('principal bob')
+    await settled()
+    expect(refused).toHaveLength(2)
+    await parked.close()
+  })
+
+  it('of users behind one gateway are counted by their headers, and leave room for others', async () => {
+    const { call, refused, parked } = open()
+    for (let i = 0; i < 17; i++) call('address 10.0.0.1', 'ada')
+    await expect.poll(() => refused).toEqual(['ada {"reason":"busy"}'])
+    for (let user = 0; user < 1_000; user++) call('address 10.0.0.1', `${user}`)
+    await expect.poll(() => refused.length).toBe(1 + 1_000 - (768 - 16))
+    call('principal bob')
+    call('address 10.0.0.2')
+    await settled()
+    expect(refused).toHaveLength(1 + 1_000 - (768 - 16))
+    await parked.close()
   })
 })

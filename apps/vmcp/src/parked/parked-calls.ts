@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
+import { isAddress } from '@thv/gateway/sessions/party'
 import type { Clock } from '@thv/kernel/clock'
 import { PARKED_MS, ParkedCall } from '@thv/mcp/bridge/parked-call'
 import { modernError } from '@thv/mcp/bridge/projections'
@@ -6,8 +7,10 @@ import type { StateSeal } from '@thv/mcp/bridge/state-seal'
 import { McpErrorResponse } from '@thv/mcp/client/client-errors'
 import type { McpClient, RequestOptions } from '@thv/mcp/client/mcp-client'
 import type { JsonObject } from '@thv/mcp/json-rpc'
+import { mayHoldMore } from '@thv/store/fair-share'
 import { LocalRefusal } from '../members/local-refusal.ts'
 import type { Member } from '../members/member.ts'
+import { outgoingScope } from '../members/outgoing-scope.ts'
 import type { SealKeys } from '../seal/seal-keys.ts'
 import { ExclusiveClients } from './exclusive-clients.ts'
 
@@ -25,7 +28,8 @@ export interface ParkedRequest {
 }
 
 const MAX_PARKED = 1_024
-const MAX_PER_PARTY = 16
+/** Of one principal; without authentication, of those with the same passed headers at one address, or of the address where there are none. */
+const MAX_PER_USER = 16
 
 /**
  * Calls of modern clients to legacy backends that may ask. Each has a session of the backend for itself. While the client is asked, the
@@ -37,6 +41,7 @@ export class ParkedCalls {
   readonly #seal: StateSeal
   readonly #replica: string
   readonly #calls = new Map<string, ParkedCall>()
+  readonly #users = new WeakMap<ParkedCall, string>()
 
   constructor(clock: Clock, sealKeys: SealKeys) {
     this.#clock = clock
@@ -73,8 +78,8 @@ export class ParkedCalls {
 
   #start(request: ParkedRequest, options: RequestOptions): ParkedCall {
     const { member, method, params, capabilities, principal, party } = request
-    const own = [...this.#calls.values()].filter((call) => call.party === party).length
-    const taken = own < MAX_PER_PARTY && this.#calls.size < MAX_PARKED ? this.#clients.take(member, capabilities, principal) : undefined
+    const user = userOf(party)
+    const taken = this.#hasRoomFor(user, party) ? this.#clients.take(member, capabilities, principal) : undefined
     if (taken === undefined) throw new LocalRefusal({ code: -32603, message: 'Too many calls at a time', data: { reason: 'busy' } })
     const call: ParkedCall = new ParkedCall({
       ...{ id: randomUUID(), principal, party, digest: digestOf(request), clock: this.#clock },
@@ -84,10 +89,23 @@ export class ParkedCalls {
         else this.#clients.discard(taken)
       },
     })
+    this.#users.set(call, user)
     taken.ask = call.ask
     this.#calls.set(call.id, call)
     call.start(taken.client, method, params, options.onProgress !== undefined)
     return call
+  }
+
+  /** Users behind one gateway are one party, which leaves room for others. */
+  #hasRoomFor(user: string, party: string): boolean {
+    let ofUser = 0
+    let own = 0
+    for (const call of this.#calls.values()) {
+      if (call.party !== party) continue
+      own++
+      if (this.#users.get(call) === user) ofUser++
+    }
+    return ofUser < MAX_PER_USER && mayHoldMore({ own, used: this.#calls.size, limit: MAX_PARKED })
   }
 
   /** Every doubt is the same error: a state tells nothing to a client that it was not sealed for. */
@@ -110,6 +128,11 @@ export class ParkedCalls {
     call.answer(request.inputResponses)
     return call
   }
+}
+
+function userOf(party: string): string {
+  const passed = outgoingScope.getStore()?.passed
+  return passed === undefined || !isAddress(party) ? party : `${party} ${passed.key}`
 }
 
 function digestOf({ member, method, params }: ParkedRequest): string {

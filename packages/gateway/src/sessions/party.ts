@@ -8,3 +8,8 @@ import { ANONYMOUS } from '@thv/middleware/pipeline/request-context'
 export function partyOf(principal: string, { remoteAddress }: Exchange): string {
   return principal === ANONYMOUS.principal ? `address ${remoteAddress ?? 'unknown'}` : `principal ${principal}`
 }
+
+/** The party is an address, behind which many clients may be. */
+export function isAddress(party: string): boolean {
+  return party.startsWith('address ')
+}
