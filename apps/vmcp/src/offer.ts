@@ -233,8 +233,12 @@ export class Offer {
     return this.view.composites.missing.has(name) && this.view.awaitingLogin.length > 0
   }
 
-  /** The same as `routeAfterLogin` for a composite tool. Undefined: it lacks more than a login. */
-  async compositeAfterLogin({ method, message: { params = {} } }: ParsedRequest): Promise<CompositeOffer | LoginChallenge | undefined> {
+  /** The same as `routeAfterLogin` for a composite tool. Nothing is found where it lacks more than a login. */
+  async compositeAfterLogin(call: VirtualCall, request: ParsedRequest): Promise<{ readonly found: OfferOrChallenge } | undefined> {
+    return await call.route(async (signal) => ({ found: await this.#compositeAfterLogin(request, signal) }))
+  }
+
+  async #compositeAfterLogin({ method, message: { params = {} } }: ParsedRequest, signal: AbortSignal): Promise<OfferOrChallenge> {
     const missing = this.view.composites.missing.get(String(params['name'])) ?? []
     const waiting = this.view.awaitingLogin
     const meant = missing.flatMap((tool) => {
@@ -242,7 +246,8 @@ export class Offer {
       const names = own.length > 0 ? own.map(({ name }) => name) : this.#waitingFor({ method, params: { name: tool } })
       return names.length === 1 ? names : []
     })
-    const challenge = joinChallenges(await this.view.loadAfterLogin(waiting.filter(({ name }) => meant.includes(name))))
+    const asked = waiting.filter(({ name }) => meant.includes(name))
+    const challenge = joinChallenges(await this.view.loadAfterLogin(asked, signal))
     return this.composites.find(method, params) ?? (challenge && { challenge })
   }
 
@@ -267,6 +272,8 @@ export class Offer {
     return edited
   }
 }
+
+export type OfferOrChallenge = CompositeOffer | LoginChallenge | undefined
 
 export type RouteOrChallenge = ReturnType<typeof findRoute> | LoginChallenge
 

@@ -183,7 +183,11 @@ export class LegacyEndpoint {
     const params = request.message.params ?? {}
     const current = offer.view.current()
     const view = current instanceof Promise ? await current : current
-    const composite = offer.lacksLogin(request) ? await offer.compositeAfterLogin(request) : offer.composites.find(request.method, params)
+    const offered = offer.lacksLogin(request)
+      ? await offer.compositeAfterLogin(call, request)
+      : { found: offer.composites.find(request.method, params) }
+    if (offered === undefined) return
+    const { found: composite } = offered
     if (composite !== undefined && 'challenge' in composite) return call.challenge(composite.challenge)
     if (composite !== undefined) return await this.#compose(session, { request, reply, call, identity: context.caller.identity }, composite)
     const { search } = offer

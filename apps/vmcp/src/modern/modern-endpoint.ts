@@ -108,8 +108,11 @@ export class ModernEndpoint {
     const call = this.#call(context, answering)
     const current = this.#offer.view.current()
     const view = current instanceof Promise ? await current : current
-    const isLacking = this.#offer.lacksLogin(request)
-    const composite = isLacking ? await this.#offer.compositeAfterLogin(request) : this.#offer.composites.find(request.method, params)
+    const offered = this.#offer.lacksLogin(request)
+      ? await whilePresent(context, call, () => this.#offer.compositeAfterLogin(call, request))
+      : { found: this.#offer.composites.find(request.method, params) }
+    if (offered === undefined) return
+    const { found: composite } = offered
     if (composite !== undefined && 'challenge' in composite) return call.challenge(composite.challenge)
     if (composite !== undefined) return await this.#compose(context, { params, call, composite })
     if (this.#offer.search.isFind(request.method, params)) return await this.#find(context, params, call)
