@@ -1,8 +1,14 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { secrets } from '@thv/kube'
 import { startFixture } from '@thv/testkit/mcp/fixture'
 import { isActiveAt, logIn, registerAt } from '@thv/testkit/oidc/log-in'
 import { type OidcServer, startOidcServer } from '@thv/testkit/oidc/oidc-server'
+import { signIn } from '@thv/testkit/oidc/sign-in'
+import { runThv } from '../../../apps/cli/src/testing/run-thv.ts'
 import { connect, type McpClient, namesOf } from './clients.ts'
+import { openTunnel } from './loopback-tunnel.ts'
 import type { Story } from './story.ts'
 import { ENTRY, EXTERNAL_AUTH, GROUP, VIRTUAL, type World } from './world.ts'
 
@@ -11,7 +17,7 @@ const LIMIT_MS = 10_000
 
 export const oneLogin: Story = {
   title:
-    'one login at a VirtualMCPServer: each of three backends gets the token of its own provider or none, and a provider that is down fails alone',
+    'one login at a VirtualMCPServer: each of three backends gets the token of its own provider or none, thv call logs its user in, and a provider that is down fails alone',
   proves: [],
   async tell(world) {
     await using stack = new AsyncDisposableStack()
@@ -27,7 +33,7 @@ export const oneLogin: Story = {
         ...(isSaas && { externalAuthConfigRef: { name } }),
       })
     }
-    const issuer = await openDoor(world, idps)
+    const issuer = await openDoor(world, idps, stack)
     const { accessToken } = await logIn(issuer, { user: 'ada', scope: 'openid mcp' })
     await using client = await connect('v2', `${issuer}/mcp`, { authorization: `Bearer ${accessToken}` })
     const wanted = [...SAAS, 'open'].map((name) => `${name}_report_request`)
@@ -37,6 +43,7 @@ export const oneLogin: Story = {
     })
     for (const name of SAAS) world.expect(await isActiveAt(idps[name], (await tokenAt(client, name)) ?? '')).toBe(true)
     world.expect(await tokenAt(client, 'open')).toBeUndefined()
+    await callWithThv(world, `${issuer}/mcp`)
 
     // The same user again, with a token that is old soon, from a provider that goes away.
     idps.chat.accessTokenSeconds = 1
@@ -53,13 +60,38 @@ export const oneLogin: Story = {
   },
 }
 
-/** The address is part of the settings of the login, so the server is there before it asks for one. Returns the address. */
-async function openDoor(world: World, idps: Readonly<Record<string, OidcServer>>): Promise<string> {
+/** The first call opens the browser, the second needs none. */
+async function callWithThv({ expect }: World, url: string): Promise<void> {
+  const home = await mkdtemp(join(tmpdir(), 'thv-story-login-'))
+  const visits: string[] = []
+  const openBrowser = (address: string) => {
+    visits.push(address)
+    signIn(address, { user: 'ada', redirectUri: new URL(address).searchParams.get('redirect_uri') ?? '' })
+      .then((back) => fetch(back, { signal: AbortSignal.timeout(LIMIT_MS) }))
+      .catch((error: unknown) => console.error(error))
+  }
+  try {
+    for (const sum of ['42', '5']) {
+      const numbers = [`a=${Number(sum) - 2}`, 'b=2']
+      const run = await runThv(['call', url, 'open_add_numbers', ...numbers], { variables: { HOME: home }, openBrowser })
+      expect(run).toMatchObject({ error: undefined, out: `${sum}\n` })
+    }
+    expect(visits).toHaveLength(1)
+  } finally {
+    await rm(home, { recursive: true })
+  }
+}
+
+/**
+ * The address is part of the settings of the login, so the server is there before it asks for one. Returns the address: one of this machine's
+ * loopback, because thv gives no token to another address without TLS.
+ */
+async function openDoor(world: World, idps: Readonly<Record<string, OidcServer>>, stack: AsyncDisposableStack): Promise<string> {
   const { client, at, expect } = world
   const spec = { groupRef: { name: 'desk' }, incomingAuth: { type: 'anonymous' }, outgoingAuth: { source: 'inline' } }
   await world.create(VIRTUAL, 'door', spec)
   const { url } = await world.reaches(VIRTUAL, 'door', 'Ready')
-  const issuer = new URL(await world.outside(url)).origin
+  const { origin: issuer } = stack.use(await openTunnel(new URL(await world.outside(url))))
   const resourceUrl = `${issuer}/mcp`
   const upstreamProviders: object[] = []
   for (const [name, idp] of Object.entries(idps)) {
