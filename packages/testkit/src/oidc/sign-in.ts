@@ -1,4 +1,8 @@
+import { systemClock } from '@thv/kernel/clock'
+
 const MAX_STEPS = 60
+/** Of all steps of one login together: a quick machine sends more requests than an address may. */
+const MAX_REFUSALS = 20
 
 export interface SignInOptions {
   readonly user: string
@@ -12,7 +16,10 @@ export interface SignInOptions {
 
 const fetchInTime: NonNullable<SignInOptions['fetch']> = (url, init) => fetch(url, { ...init, signal: AbortSignal.timeout(10_000) })
 
-/** Does what a browser and its user would: follows redirects with cookies and fills in the login page. Returns the address it ends at. */
+/**
+ * Does what a browser and its user would: follows redirects with cookies, fills in the login page, and comes again when the server says that there
+ * are too many requests. Returns the address it ends at.
+ */
 export async function signIn(authorizationUrl: string | URL, { redirectUri, ...options }: SignInOptions): Promise<URL> {
   const ended = await browse(authorizationUrl, { ...options, isOver: (url) => url.href.startsWith(redirectUri) })
   if (ended.url.href.startsWith(redirectUri)) return ended.url
@@ -39,12 +46,19 @@ async function browse(start: string | URL, options: BrowseOptions): Promise<Brow
   const { user, cookies = new Map<string, string>(), fetch: send = fetchInTime, isOver } = options
   let url = new URL(start)
   let form: URLSearchParams | undefined
+  let refusals = 0
   for (let step = 0; step < MAX_STEPS; step++) {
     const answer = await send(url, {
       redirect: 'manual',
       headers: { cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; ') },
       ...(form !== undefined && { method: 'POST', body: form }),
     })
+    const wait = Number(answer.headers.get('retry-after'))
+    if (answer.status === 429 && wait > 0 && refusals++ < MAX_REFUSALS) {
+      await answer.body?.cancel()
+      await systemClock.sleep(wait * 1_000)
+      continue
+    }
     for (const line of answer.headers.getSetCookie()) keep(cookies, line)
     const text = await answer.text()
     const location = answer.headers.get('location')
