@@ -149,8 +149,9 @@ describe('two backends', () => {
     const loops = clients.map(async ({ call }, i) => {
       for (let n = 0; !isOver() && n < 5_000; n++) {
         const text = `${i}.${n}`
-        const { result } = await call('one_work', text)
-        const [{ text: got }] = result.content as [{ text: string }]
+        const answered = await call('one_work', text)
+        expect(answered).toHaveProperty('result')
+        const [{ text: got }] = answered.result.content as [{ text: string }]
         expect(['a', 'b'].map((name) => `${name}: ${text}`)).toContain(got)
         seen[i]?.push(got)
       }

@@ -5,6 +5,7 @@ import { createLifecycle } from '@thv/kernel/lifecycle'
 import { CollectingLog } from '@thv/telemetry/testing/collecting-log'
 import { parseVmcpConfig } from '../config/load-vmcp-config.ts'
 import { startVmcp } from '../vmcp-server.ts'
+import { FIRST_WAIT_MS } from './test-vmcp.ts'
 
 /** A file of a virtual server with these backends. */
 export function documentOf(backends: readonly object[], more: object = {}): string {
@@ -23,7 +24,7 @@ export async function startLive(text: string) {
   const log = new CollectingLog()
   const running = await startVmcp({
     ...{ config: parseVmcpConfig(text, path), file: { path, text }, lifecycle, log, env: {} },
-    ...{ host: '127.0.0.1', port: 0, sessionTtlMs: 60_000, version: '0.0.1' },
+    ...{ host: '127.0.0.1', port: 0, sessionTtlMs: 60_000, version: '0.0.1', firstWaitMs: FIRST_WAIT_MS },
   })
   await running.live.first
   await running.offer.view.attempted
