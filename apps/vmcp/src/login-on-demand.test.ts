@@ -25,6 +25,14 @@ const COMPOSITE_TOOLS = [
       step('b', 'tickets.hello', { dependsOn: ['a'], condition: '{{not false}}' }),
     ],
   },
+  {
+    ...{ name: 'asking', description: 'D.' },
+    steps: [
+      step('a', 'open.hello'),
+      { id: 'q', type: 'elicitation', message: 'Go on?', schema: { type: 'object', properties: {} }, dependsOn: ['a'] },
+      step('b', 'tickets.hello', { dependsOn: ['q'], condition: '{{not false}}' }),
+    ],
+  },
 ]
 
 describe('a virtual server over three backends, two of them with a provider on demand', () => {
@@ -103,14 +111,16 @@ describe('a virtual server over three backends, two of them with a provider on d
     }
   })
 
+  const callsOfOpen = () => saas.backends.open.backend.requests.filter(({ body }) => body.includes('tools/call')).length
+
   describe('a composite tool', () => {
     it.each(ERAS)('leads to all logins of its steps before the first of them runs, and works after them (%s)', async (era) => {
       const user = `composite-${era}`
       const client = await open(era, user)
-      const before = saas.backends.open.backend.requests.filter(({ body }) => body.includes('tools/call')).length
+      const before = callsOfOpen()
       const links = await linksOf(client, 'both')
       expect(Object.keys(links).toSorted()).toEqual(['chat', 'tickets'])
-      expect(saas.backends.open.backend.requests.filter(({ body }) => body.includes('tools/call'))).toHaveLength(before)
+      expect(callsOfOpen()).toBe(before)
       await follow(links, user)
       expect(await textOf(client, 'both')).toMatch(/^Bearer /)
     })
@@ -122,6 +132,19 @@ describe('a virtual server over three backends, two of them with a provider on d
       expect(await textOf(client, 'maybe', { first: true })).toContain('Workflow execution failed: step 2 of 2')
       await follow(await linksOf(client, 'maybe', { first: false }), user)
       expect(await isTokenOf('tickets', await textOf(client, 'maybe', { first: true }))).toBe(true)
+    })
+
+    it('that has asked its user leads to no login any more, because a repetition would run its first steps twice', async () => {
+      const client = await open('modern', 'asked', { elicitation: { form: {}, url: {} } })
+      const before = callsOfOpen()
+      const asked = (await client.call('asking')).messages.at(-1).result
+      expect(asked).toMatchObject({ resultType: 'input_required', inputRequests: { 'elicitation-1': { params: { message: 'Go on?' } } } })
+      const { requestState } = asked
+      const inputResponses = { 'elicitation-1': { action: 'accept', content: {} } }
+      const { messages } = await client.call('asking', {}, { requestState, inputResponses })
+      expect(messages.at(-1).result).toMatchObject({ isError: true, resultType: 'complete' })
+      expect(messages.at(-1).result.content[0].text).toContain('Workflow execution failed: step 3 of 3')
+      expect(callsOfOpen()).toBe(before + 1)
     })
 
     it('is a challenge for a user who declined, and for clients without links', async () => {

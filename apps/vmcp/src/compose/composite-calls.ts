@@ -83,8 +83,9 @@ export class CompositeCalls {
         asks: client.asks === 'input_required' ? 'suspend' : 'wait',
         ...(kept && { resume: { state: kept.state, answers: answers ?? {} } }),
       })
-      // A client repeats the whole call after the login, so nothing may have run yet.
-      const late = outcome.kind === 'failed' && logins.called === 0 ? joinChallenges(logins.challenges) : undefined
+      // A client repeats the whole call after the login, so nothing may have run yet, in this round or in one before it.
+      const hasRun = kept !== undefined || logins.called > 0
+      const late = outcome.kind === 'failed' && !hasRun ? joinChallenges(logins.challenges) : undefined
       return late ?? (await this.#answer(request, belonging, outcome))
     } finally {
       free()
