@@ -22,6 +22,12 @@ describe('challenges of several logins', () => {
     expect(joined?.links).toEqual([link('wiki'), link('chat')])
   })
 
+  it('have one link for each provider, however many calls lack it', () => {
+    const again = { ...byHeader('wiki'), links: [{ ...link('wiki'), url: 'https://mcp.example.com/another' }] }
+    const joined = joinChallenges([byHeader('wiki'), byHeader('chat'), again, again])
+    expect(joined?.links?.map(({ message }) => message)).toEqual(['Log in to wiki.', 'Log in to chat.'])
+  })
+
   it('are the header where one question was declined', () => {
     const joined = joinChallenges([byQuestion('wiki'), byHeader('chat')])
     expect([joined?.headers, joined?.result]).toEqual([byHeader('chat').headers, undefined])

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from '@thv/mcp/json-rpc'
-import type { Rejection } from '@thv/mcp/wire-errors'
+import type { LoginLink, Rejection } from '@thv/mcp/wire-errors'
 
 /** Whether a rejection leads its client to a login: by a header, or by a question. */
 export function isLoginChallenge({ headers, result }: Rejection): boolean {
@@ -15,8 +15,13 @@ export function joinChallenges(challenges: readonly Rejection[]): Rejection | un
   if (first === undefined || others.length === 0) return first
   // A question that was declined is a header: the client has been asked.
   const byHeader = challenges.find(({ result }) => result === undefined)
-  if (byHeader !== undefined) return { ...byHeader, links: challenges.flatMap(({ links = [] }) => links) }
+  if (byHeader !== undefined) return { ...byHeader, links: distinct(challenges.flatMap(({ links = [] }) => links)) }
   return { ...first, result: { ...first.result, inputRequests: Object.assign({}, ...challenges.map(requestsOf)) } }
+}
+
+/** Backends of one provider, and items of a loop, lead to the same login: each has a link of its own, which says the same. */
+function distinct(links: readonly LoginLink[]): readonly LoginLink[] {
+  return [...new Map(links.map((link) => [link.message, link])).values()]
 }
 
 function requestsOf({ result }: Rejection): JsonObject {
