@@ -78,6 +78,20 @@ describe('TLS', () => {
     await expect(get(server, { ca: ours.cert })).rejects.toMatchObject({ code: 'kube_unreachable' })
   })
 
+  it('goes on with the client certificate before one that is none, when that is put right', async () => {
+    const me = certificate('me.test', 'me')
+    await using server = await start({ ...ours, ca: me.cert })
+    let shown = me
+    const auth = { ...noAuth, certificate: async () => shown }
+    const client = createKubeClient({ server: server.url, tls: { ca: ours.cert }, auth }, { retry: { baseMs: 1, maxMs: 1 } })
+    clients.push(client)
+    expect(await client.get(configMaps, key)).toMatchObject({ metadata: { name: 'answer' } })
+    shown = { cert: 'half of a file', key: me.key }
+    await expect(client.get(configMaps, key)).rejects.toMatchObject({ code: 'kube_unreachable' })
+    shown = me
+    expect(await client.get(configMaps, key)).toMatchObject({ metadata: { name: 'answer' } })
+  })
+
   it('uses HTTP/1.1 for calls and watches, also with a server that would rather speak h2', async () => {
     const versions: string[] = []
     const server = createH2Server({ ...ours, allowHTTP1: true }, (request, response) => {

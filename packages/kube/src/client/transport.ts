@@ -188,10 +188,12 @@ function createAgentPair(watchBodyTimeoutMs: number): { of(tls: TlsSettings): Ag
   return {
     of(tls) {
       if (current !== undefined && current.cert === tls.cert) return current.agents
+      // Throws where the certificate is none: then those before stay, for when it is put right.
+      const agents = createAgents(tls, watchBodyTimeoutMs)
       if (current !== undefined) for (const agent of Object.values(current.agents)) retire(agent)
-      current = { cert: tls.cert, agents: createAgents(tls, watchBodyTimeoutMs) }
-      for (const agent of Object.values(current.agents)) open.add(agent)
-      return current.agents
+      current = { cert: tls.cert, agents }
+      for (const agent of Object.values(agents)) open.add(agent)
+      return agents
     },
     async destroy() {
       await Promise.all([...open].map((agent) => agent.destroy()))
