@@ -179,15 +179,18 @@ export class RedisAuthStore implements AuthStore {
   async #run(script: RedisScript, keys: readonly string[], args: readonly RedisArgument[], undo?: Undo): Promise<unknown> {
     const deadline = this.#clock.monotonic() + this.#patienceMs
     const backoff = createBackoff({ baseMs: 50, maxMs: 500 })
+    let isUnknown = false
     for (;;) {
       try {
         if (this.#lost.isWaiting) await this.#lost.settle(keys[0] ?? '')
         return await this.#redis.run(script, keys, args)
       } catch (error) {
-        if (!isThvError(error, 'redis_unavailable')) throw this.#unavailable(error)
+        const isAway = isThvError(error, 'redis_unavailable')
+        isUnknown ||= isAway
         const wait = backoff.next()
-        if (this.#clock.monotonic() + wait > deadline) {
-          if (undo !== undefined) this.#lost.add(undo)
+        if (!isAway || this.#clock.monotonic() + wait > deadline) {
+          // Redis may have carried out before, without an answer, an operation that it refuses now, such as for want of room.
+          if (isUnknown && undo !== undefined) this.#lost.add(undo)
           throw this.#unavailable(error)
         }
         await this.#clock.sleep(wait, this.#closing.signal)
