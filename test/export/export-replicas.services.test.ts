@@ -22,8 +22,8 @@ const SERVER = mcpKinds.MCPServer[0] as ResourceType
 /** Of each of the clients that read all the time. */
 const PAUSE_MS = 20
 const PATHS = ['/registry/all/v0.1/servers', '/registry/all/v0.1/servers?version=latest', '/registry/all/v0.1/servers?search=storm']
-/** The lease lasts 15 s from when the other one saw it, which looks every 2.4 s at the latest: 19.8 s. The rest is for a busy machine. */
-const TAKEOVER_MS = 25_000
+/** The lease lasts 15 s from when the other one saw it, which looks every 2.4 s at the latest: 19.8 s. The rest is for a busy machine; two leases would be 30 s. */
+const TAKEOVER_MS = 29_000
 
 describePostgres('replicas that follow a cluster', () => {
   let cluster: TestServer
@@ -87,6 +87,13 @@ describePostgres('replicas that follow a cluster', () => {
     return entries
   }
 
+  /** Each serves what the storm has made until now, however far it goes on meanwhile. */
+  async function servesChanges(storm: ReturnType<typeof startStorm>, servers: readonly Server[]): Promise<void> {
+    await storm.more(6)
+    const newest = storm.newest()
+    for (const server of servers) await eventually('the changes are served', async () => (await entriesOf(server)).has(newest))
+  }
+
   /** Each serves, entry by entry, what a server that starts now reads. */
   async function expectFresh(expect: ExpectStatic, servers: readonly Server[], wanted: Entries): Promise<void> {
     expect(wanted.size).toBeGreaterThan(5)
@@ -97,7 +104,7 @@ describePostgres('replicas that follow a cluster', () => {
       })
   }
 
-  test.concurrent('the leader is killed, and later updated, during a storm of changes: another takes over, nothing is lost and no read fails [001-094] [001-099] [001-100] [001-102] [001-122]', async (context) => {
+  test.concurrent('the leader is killed, and later updated, during a storm of changes: another takes over, nothing is lost and no read fails [001-099] [001-102] [001-122]', async (context) => {
     const { expect } = context
     const namespace = 'killed'
     const world = registryWorld(context)
@@ -115,7 +122,7 @@ describePostgres('replicas that follow a cluster', () => {
     expect(await holder(namespace)).not.toBe(killed.holder)
     expect(killed.at.runningMs()).toBeLessThan(TAKEOVER_MS)
     await storm.more(20)
-    await eventually('its changes are served', async () => (await entriesOf(follower)).has(storm.newest()))
+    await servesChanges(storm, [follower])
 
     // A rolling update: the new pod is ready before the old one gets its signal.
     const next = await start()
@@ -136,7 +143,7 @@ describePostgres('replicas that follow a cluster', () => {
     expect(await next.stop()).toBe(0)
   })
 
-  test.concurrent('the leader is frozen during a storm of changes, and thawed: another took over, it writes nothing, nothing is lost and no read fails', async (context) => {
+  test.concurrent('the leader is frozen during a storm of changes, and thawed: another took over, it writes nothing, nothing is lost and no read fails [001-094] [001-100]', async (context) => {
     const { expect } = context
     const namespace = 'frozen'
     const world = registryWorld(context)
@@ -146,7 +153,7 @@ describePostgres('replicas that follow a cluster', () => {
     const storm = startStorm(admin, namespace)
     const { leader, follower } = await startTwo(start)
     const reads = startTraffic(follower.url, PATHS, { pauseMs: PAUSE_MS })
-    await eventually('changes are served', async () => (await entriesOf(follower)).has(storm.newest()))
+    await servesChanges(storm, [follower])
 
     // A frozen process does not answer: the readiness probe of its pod fails, and clients go to the others.
     leader.child.kill('SIGSTOP')
@@ -160,10 +167,7 @@ describePostgres('replicas that follow a cluster', () => {
     await storm.more(10)
     const syncs = await syncsOf(leader)
     await storm.more(20)
-    await eventually('the changes are served by both', async () => {
-      const newest = storm.newest()
-      return (await entriesOf(follower)).has(newest) && (await entriesOf(leader)).has(newest)
-    })
+    await servesChanges(storm, [follower, leader])
     expect(await syncsOf(leader)).toEqual(syncs)
 
     await storm.stop()
@@ -288,7 +292,7 @@ function startStorm(admin: KubeClient, namespace: string) {
     }
   })()
   return {
-    /** Of an entry that stays. */
+    /** Of an entry that stays, once six are made. */
     newest: () => `dev.stacklok.toolhive/${namespace}.${name(made - 1 - ((made - 1) % 3) - 3)}`,
     async more(count: number) {
       const goal = made + count
