@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** Looks again and again. The limit is for a machine that is very busy. */
-export async function until<T>(look: () => T | undefined | false | Promise<T | undefined | false>): Promise<T> {
-  const deadline = performance.now() + 30_000
+export async function until<T>(look: () => T | undefined | false | Promise<T | undefined | false>, limitMs = 30_000): Promise<T> {
+  const deadline = performance.now() + limitMs
   for (;;) {
     const found = await look()
     if (found) return found

@@ -8,6 +8,9 @@ import type { ClusterAccess } from '@thv/testkit/cluster/cluster-access'
 import { type EngineParts, type StartedRegistry, startRegistry } from '../../testing/run-registry.ts'
 import { until } from '../../testing/until.ts'
 
+/** Content of a deleted namespace goes when the controllers of the cluster come to it: on a busy machine half a minute is too short. */
+const FOLLOWED_WITHIN_MS = 90_000
+
 /** A manifest, whatever its kind. */
 export type Manifest = KubeObject & { readonly spec?: object; readonly status?: object }
 
@@ -158,7 +161,7 @@ export async function startClusterRegistry(config: string, engine: EngineParts =
       until(async () => {
         const found = await servers()
         return wanted(found) ? found : undefined
-      }),
+      }, FOLLOWED_WITHIN_MS),
     async [Symbol.asyncDispose]() {
       if (closed) return
       closed = true
