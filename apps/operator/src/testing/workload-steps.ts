@@ -6,6 +6,7 @@ import {
   deployments,
   events,
   getCondition,
+  isAlreadyExists,
   type KubeEvent,
   type KubeObject,
   networkPolicies,
@@ -62,8 +63,18 @@ export function workloadSteps(
   const at = (name: string) => ({ namespace, name })
 
   const get = async (name: string) => await admin.get(type, at(name))
-  const create = async (name: string, spec: object, metadata: object = {}) =>
-    await admin.create(type, { metadata: { ...metadata, ...at(name) }, spec } as Workload)
+  const create = async (name: string, spec: object, metadata: object = {}): Promise<Workload> => {
+    const wanted = { metadata: { ...metadata, ...at(name) }, spec } as Workload
+    try {
+      return await admin.create(type, wanted)
+    } catch (error) {
+      if (!isAlreadyExists(error)) throw error
+      // The first try of this test has left it.
+      await admin.delete(type, at(name))
+      await eventually(`the ${name} of before is gone`, async () => (await admin.tryGet(type, at(name))) === undefined)
+      return await admin.create(type, wanted)
+    }
+  }
   const edit = async (name: string, spec: object) => await admin.patch(type, at(name), { kind: 'merge', body: { spec } })
   const annotate = async (name: string, annotations: object) =>
     await admin.patch(type, at(name), { kind: 'merge', body: { metadata: { annotations } } })
