@@ -24,6 +24,8 @@ export interface MemberListsOptions {
   readonly member: Member
   readonly clock: Clock
   readonly log: Log
+  /** Of a backend that this one replaces: they stand in until the first attempt has ended. */
+  readonly inherited?: BackendLists | undefined
   /** The lists are different from before. */
   onChange(): void
 }
@@ -46,6 +48,7 @@ export class MemberLists {
   readonly #first = Promise.withResolvers<void>()
   readonly #due = new Set<ListKind>(LIST_KINDS)
   #lists: BackendLists | undefined
+  #inherited: BackendLists | undefined
   #listening: Listening | undefined
   #isListening = false
   #wake: (() => void) | undefined
@@ -56,11 +59,12 @@ export class MemberLists {
 
   constructor(options: MemberListsOptions) {
     this.#options = options
+    this.#inherited = options.inherited
   }
 
-  /** Undefined until the backend has answered once. Kept while it is away. */
+  /** Undefined until the backend has answered once, if it has not inherited any. Kept while it is away. */
   get lists(): BackendLists | undefined {
-    return this.#lists
+    return this.#lists ?? this.#inherited
   }
 
   /** The first attempt has ended, however it did. */
@@ -79,6 +83,7 @@ export class MemberLists {
     const { signal } = this.#closing
     while (!signal.aborted) {
       const isLoaded = await this.#refresh(signal)
+      this.#disinherit(signal)
       this.#first.resolve()
       if (isLoaded) backoff.reset()
       if (isLoaded && this.#due.size > 0) {
@@ -98,6 +103,12 @@ export class MemberLists {
     this.#wake?.()
     this.#first.resolve()
     await this.#listening?.close()
+  }
+
+  #disinherit({ aborted }: AbortSignal): void {
+    if (this.#inherited === undefined || aborted) return
+    this.#inherited = undefined
+    if (this.#lists === undefined) this.#options.onChange()
   }
 
   /** True when the time is over, false when something became due before. */

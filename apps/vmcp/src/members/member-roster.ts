@@ -8,6 +8,11 @@ import type { HealthSettings } from './member-health.ts'
 export interface RosterChange {
   readonly joined: readonly Member[]
   readonly left: readonly Member[]
+  /**
+   * From those that left to those that took their place, where both are asked with the same rights: a caller who saw the lists of one may see those
+   * of the other.
+   */
+  readonly successors: ReadonlyMap<Member, Member>
 }
 
 type Listener = (change: RosterChange) => void
@@ -47,6 +52,7 @@ export class MemberRoster {
   apply(backends: readonly ResolvedBackend[], health: HealthSettings): RosterChange {
     const next = new Map<string, Member>()
     const joined: Member[] = []
+    const successors = new Map<Member, Member>()
     for (const backend of backends.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
       const prints = printsOf(backend, health)
       const known = this.#members.get(backend.name)
@@ -56,14 +62,15 @@ export class MemberRoster {
       next.set(backend.name, member)
       if (isSame) member.adopt(backend, { isOtherAuth: before?.auth !== prints.auth })
       else joined.push(member)
+      if (!isSame && known !== undefined && before?.auth === prints.auth && before.trust === prints.trust) successors.set(known, member)
       this.#prints.set(member, prints)
     }
     const left = this.all.filter((member) => next.get(member.name) !== member)
     this.#members = next
     this.#isPerCaller = [...next.values()].some((member) => member.isPerCaller)
-    if (joined.length + left.length > 0) for (const listener of this.#listeners) listener({ joined, left })
+    if (joined.length + left.length > 0) for (const listener of this.#listeners) listener({ joined, left, successors })
     for (const member of left) this.#leave(member)
-    return { joined, left }
+    return { joined, left, successors }
   }
 
   onChange(listener: Listener): void {
@@ -90,6 +97,7 @@ interface Prints {
   /** The same for backends that can share connections and sessions. */
   readonly connection: string
   readonly auth: string
+  readonly trust: string | undefined
 }
 
 function printsOf(
@@ -99,6 +107,7 @@ function printsOf(
   return {
     connection: digest([backend, ca?.id, health, isPerCaller({ auth })]),
     auth: digest([headers, auth, authType, authConfigRef]),
+    trust: ca?.id,
   }
 }
 

@@ -45,6 +45,8 @@ interface OwnLists {
   readonly key: string
   readonly freshUntil: number
   readonly from: Origin
+  /** Of a backend that was replaced: they stand in until the first attempt at its successor has ended. */
+  readonly isInherited?: boolean
 }
 
 /** The backend has shown the lists to this caller, or it was not asked for lack of a login, or it has failed. */
@@ -114,6 +116,14 @@ export class CallerView {
     await Promise.all(old.map((member) => this.#load(member)))
   }
 
+  /** Shows the lists of a backend that has left as those of its successor, until that was asked. */
+  inherit(member: Member, successor: Member): void {
+    const known = this.#lists.get(member)
+    if (known === undefined) return
+    this.#lists.delete(member)
+    this.#lists.set(successor, { ...known, freshUntil: 0, isInherited: true })
+  }
+
   /** The lists that all callers share, or the settings, have changed. */
   invalidate(): void {
     if (this.#key !== undefined) this.#options.views.release(this.#key)
@@ -167,7 +177,8 @@ export class CallerView {
       challenge = error instanceof LocalRefusal ? error.challenge : undefined
       if (challenge === undefined)
         log.info('could not list what a backend offers a caller', { backend: member.name, error: errorMessage(error) })
-      const known = this.#lists.get(member)
+      const last = this.#lists.get(member)
+      const known = last?.isInherited ? undefined : last
       const others = challenge === undefined || known?.from === 'caller' ? undefined : await this.#before(member, given)
       const from = known?.from === 'caller' ? 'caller' : challenge === undefined ? 'failure' : 'before login'
       this.#keep(member, others ?? known?.lists ?? noLists(member.name), from, RETRY_MS)
@@ -191,7 +202,7 @@ export class CallerView {
     const freshUntil = clock.monotonic() + ms
     const key = before?.lists === lists ? before.key : keyOf(lists)
     if (before?.key === key) {
-      this.#lists.set(member, { ...before, freshUntil, from })
+      this.#lists.set(member, { lists: before.lists, key, freshUntil, from })
       return before.lists
     }
     const kept = pool.take(key, () => lists)

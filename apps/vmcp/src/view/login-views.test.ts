@@ -38,8 +38,8 @@ async function open(backend: GuardedBackend, provider: string) {
   const log = new CollectingLog()
   const eras = new BackendEras({ clock: systemClock })
   const roster = new MemberRoster({ outbound, providers: outbound, login: vault, eras, clock: systemClock, log, version: '1' })
-  const use = async (name: string) => {
-    const config = testConfig({ backends: { a: backend.url } })
+  const use = async (name: string, { url } = backend) => {
+    const config = testConfig({ backends: { a: url } })
     const injected = { config: { type: 'upstream_inject', upstreamInject: { providerName: name } }, upstream: { provider: name } } as const
     const resolved = await staticBackends(config, {}, log)
     roster.apply(
@@ -108,6 +108,30 @@ describe('views of callers with logins', () => {
       call.abort(new Error('the client went away'))
       await expect(loading).rejects.toThrow('given up')
       expect(view.awaitingLogin).toEqual([member])
+    })
+  })
+
+  it('keep the lists of a backend that gets another address until the new one was asked, and not with other logins', async () => {
+    await using first = await startGuardedBackend({ toolOf: () => 'before' })
+    await using second = await startGuardedBackend({ toolOf: () => 'after' })
+    await using opened = await open(first, 'chat')
+    const { view, use, as } = opened
+    const names = () => [...view.now.tools.keys()]
+    await as('ada', async () => {
+      await view.current()
+      second.isSilent = true
+      await use('chat', second)
+      expect(view.current()).not.toBeInstanceOf(Promise)
+      expect([names(), view.freshForMs]).toEqual([['before'], 0])
+      await use('chat', first)
+      await use('chat', { ...second, url: 'http://127.0.0.1:9/mcp' }) // nothing listens on it
+      void view.current()
+      await expect.poll(names, { timeout: 20_000 }).toEqual([])
+      await use('chat', first)
+      void view.current()
+      await expect.poll(names, { timeout: 20_000 }).toEqual(['before'])
+      await use('notes', second)
+      expect(names()).toEqual([])
     })
   })
 })

@@ -67,7 +67,7 @@ export class ViewCache {
     this.#options = options
     this.#settings = settings
     this.#shared = buildView([], settings)
-    this.#changeRoster({ joined: roster.all, left: [] })
+    this.#changeRoster({ joined: roster.all, left: [], successors: new Map() })
     roster.onChange((change) => this.#changeRoster(change))
   }
 
@@ -257,15 +257,20 @@ export class ViewCache {
     return this.now
   }
 
-  #changeRoster({ joined, left }: RosterChange): void {
+  #changeRoster({ joined, left, successors }: RosterChange): void {
     const { clock, log } = this.#options
+    const inherited = new Map<Member, BackendLists | undefined>()
+    for (const [member, successor] of successors) {
+      inherited.set(successor, this.#lists.get(member)?.lists)
+      for (const caller of this.#callers.values()) caller.inherit(member, successor)
+    }
     for (const member of left) {
       void this.#lists.get(member)?.close()
       this.#lists.delete(member)
     }
     for (const member of joined) {
       if (member.isPerCaller) continue
-      const lists = new MemberLists({ member, clock, log, onChange: () => this.#rebuild() })
+      const lists = new MemberLists({ member, clock, log, inherited: inherited.get(member), onChange: () => this.#rebuild() })
       this.#lists.set(member, lists)
       if (this.#isStarted) void lists.run()
     }
