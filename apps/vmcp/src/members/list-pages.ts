@@ -19,10 +19,12 @@ export interface ListedItems {
   readonly ttlMs: number | undefined
 }
 
-/** No server makes us list it without end, or miss its changes for long. */
+/** A backend is listed for a fifth of the time at most, whatever it asks for, because lists can be large. */
+export const REST_FACTOR = 4
 const MIN_TTL_MS = 1_000
 const MAX_TTL_MS = 300_000
 
+/** No server makes us list it without end, or miss its changes for long. */
 export function boundedTtl(ttlMs: number): number {
   return Math.min(MAX_TTL_MS, Math.max(MIN_TTL_MS, ttlMs))
 }

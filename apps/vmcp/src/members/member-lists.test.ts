@@ -86,6 +86,31 @@ describe('the lists of a backend', () => {
     await lists.close()
   })
 
+  it('of a backend that lets them be kept for a moment only are loaded a fifth of the time, however long that takes', async () => {
+    for (const [tookMs, most] of [
+      [100, 300],
+      [1_000, 62],
+      [10_000, 8],
+    ] as const) {
+      const clock = new TestClock()
+      let loads = 0
+      const request = async () => {
+        loads++
+        await clock.sleep(tookMs)
+        return { tools: [], ttlMs: 1 }
+      }
+      const shared = { capabilities: { tools: {} }, connect: async () => {}, request }
+      const member = { name: 'one', shared, observed: (work: () => Promise<void>) => work() } as unknown as Member
+      const lists = new MemberLists({ member, clock, log: new CollectingLog(), onChange: () => {} })
+      void lists.run()
+      for (let i = 0; i < 3_000; i++) await clock.advance(100)
+      // Five minutes. The first load does not count, because it connects.
+      expect(loads).toBeLessThanOrEqual(most)
+      expect(loads).toBeGreaterThanOrEqual(most * 0.8)
+      await lists.close()
+    }
+  })
+
   it('follow an announcement at once when the last listing, however slow, is long over, and are not reported while they are the same', async () => {
     const clock = new TestClock()
     let announce = () => {}

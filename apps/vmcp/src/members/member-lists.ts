@@ -8,7 +8,7 @@ import { isObject, type JsonObject, type JsonRpcNotification } from '@thv/mcp/js
 import { NOTIFICATIONS } from '@thv/mcp/methods'
 import type { Log } from '@thv/telemetry/log'
 import type { BackendLists } from '../aggregate/backend-lists.ts'
-import { boundedTtl } from './list-pages.ts'
+import { boundedTtl, REST_FACTOR } from './list-pages.ts'
 import { LIST_KINDS, type ListKind, loadLists, noLists } from './load-lists.ts'
 import type { Member } from './member.ts'
 
@@ -37,8 +37,7 @@ const FRESH_MS = 30_000
 const ANNOUNCED_FRESH_MS = 300_000
 const LIST_TIMEOUT_MS = 30_000
 const DEBOUNCE_MS = 50
-/** A backend that announces changes without end is listed for a fifth of the time at most, because lists can be large. */
-const REST_FACTOR = 4
+/** The longest rest before a change that was announced is loaded. */
 const MAX_REST_MS = 5_000
 
 /** The lists of one backend, kept current in the background: no client ever waits for a backend that is slow to list. */
@@ -54,6 +53,8 @@ export class MemberLists {
   #wake: (() => void) | undefined
   #freshUntil = 0
   #restsUntil = 0
+  /** Of the last load; the first one connects too, and does not count. */
+  #tookMs = 0
   /** Of the lists that were loaded last. */
   #ttlMs: number | undefined
 
@@ -92,7 +93,7 @@ export class MemberLists {
       }
       const usualMs = this.#listening === undefined ? FRESH_MS : ANNOUNCED_FRESH_MS
       const freshMs = this.#ttlMs === undefined ? usualMs : boundedTtl(this.#ttlMs)
-      const delayMs = isLoaded ? freshMs * (1 - Math.random() / 10) : backoff.next()
+      const delayMs = isLoaded ? Math.max(freshMs * (1 - Math.random() / 10), REST_FACTOR * this.#tookMs) : backoff.next()
       this.#freshUntil = clock.monotonic() + delayMs
       if (await this.#sleep(delayMs, signal)) for (const kind of LIST_KINDS) this.#due.add(kind)
     }
@@ -143,7 +144,8 @@ export class MemberLists {
     try {
       await withTimeLimit(limit, (signal) => member.observed(() => this.#load(kinds, signal)))
       const endedAt = clock.monotonic()
-      if (!isFirst) this.#restsUntil = endedAt + Math.min(MAX_REST_MS, REST_FACTOR * (endedAt - startedAt)) // the first one connects
+      if (!isFirst) this.#tookMs = endedAt - startedAt
+      this.#restsUntil = endedAt + Math.min(MAX_REST_MS, REST_FACTOR * this.#tookMs)
       if (!this.#isListening) void this.#listen()
       return true
     } catch (error) {

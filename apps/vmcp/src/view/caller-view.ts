@@ -5,7 +5,7 @@ import { errorMessage } from '@thv/kernel/errors'
 import type { Rejection } from '@thv/mcp/wire-errors'
 import type { Log } from '@thv/telemetry/log'
 import type { BackendLists } from '../aggregate/backend-lists.ts'
-import { boundedTtl } from '../members/list-pages.ts'
+import { boundedTtl, REST_FACTOR } from '../members/list-pages.ts'
 import type { ListsBeforeLogin } from '../members/lists-before-login.ts'
 import { LIST_KINDS, loadLists, noLists } from '../members/load-lists.ts'
 import { LocalRefusal } from '../members/local-refusal.ts'
@@ -165,11 +165,16 @@ export class CallerView {
     const { clock, log, onChange, user, beforeLogin } = this.#options
     const limit = { clock, timeoutMs: LIST_TIMEOUT_MS, what: 'listing', signals: [member.signal, given] }
     let challenge: Rejection | undefined
+    const isFirst = !this.#lists.has(member)
+    const startedAt = clock.monotonic()
     try {
       const { lists: loaded, ttlMs = FRESH_MS } = await withTimeLimit(limit, (signal) =>
         member.observed(() => loadLists(member, { kinds: LIST_KINDS, log, signal })),
       )
-      const lists = this.#keep(member, { ...noLists(member.name), ...loaded }, 'caller', boundedTtl(ttlMs))
+      // The first one connects, too.
+      const restMs = isFirst ? 0 : REST_FACTOR * (clock.monotonic() - startedAt)
+      const freshMs = Math.max(boundedTtl(ttlMs), restMs)
+      const lists = this.#keep(member, { ...noLists(member.name), ...loaded }, 'caller', freshMs)
       if (user !== undefined) beforeLogin(member)?.learn(user, lists)
     } catch (error) {
       // Nothing is known about the backend then.
