@@ -1,5 +1,6 @@
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { TestClock } from '@thv/kernel/clock'
+import { McpErrorResponse } from '@thv/mcp/client/client-errors'
 import { type Fixture, startFixture } from '@thv/testkit/mcp/fixture'
 import { connectSdk } from '@thv/testkit/mcp/testing/sdk-client'
 import { describe, expect, it } from 'vitest'
@@ -115,14 +116,13 @@ describe('calls that may be parked', () => {
     return { call, refused, parked }
   }
 
-  it('are 16 of one principal, and of one address without headers of its clients', async () => {
+  it('are 16 of one kind at a backend, and more where they are different', async () => {
     const { call, refused, parked } = open()
-    for (let i = 0; i < 17; i++) call('principal ada', `key ${i}`)
     for (let i = 0; i < 17; i++) call('address 10.0.0.1')
-    await expect.poll(() => refused).toEqual(['key 16 {"reason":"busy"}', 'address 10.0.0.1 {"reason":"busy"}'])
-    call('principal bob')
+    await expect.poll(() => refused).toEqual(['address 10.0.0.1 {"reason":"busy"}'])
+    for (let i = 0; i < 17; i++) call('principal ada', `key ${i}`)
     await settled()
-    expect(refused).toHaveLength(2)
+    expect(refused).toHaveLength(1)
     await parked.close()
   })
 
@@ -137,5 +137,85 @@ describe('calls that may be parked', () => {
     await settled()
     expect(refused).toHaveLength(1 + 1_000 - (768 - 16))
     await parked.close()
+  })
+})
+
+describe('calls of one user that wait for answers', () => {
+  type Handler = (params: object, options: { signal: AbortSignal }) => Promise<object>
+  const REQUEST = {
+    method: 'tools/call',
+    params: {},
+    capabilities: { elicitation: {} },
+    inputResponses: undefined,
+    requestState: undefined,
+  }
+
+  /** A backend that asks in each call and ends it in the given way, whatever the answer is. */
+  function open(ending: (outcome: 'answered' | number) => Promise<object>) {
+    const clock = new TestClock()
+    const { signal } = new AbortController()
+    const client = (elicitation: Handler) => {
+      const asked = async () => {
+        const outcome = await elicitation({ message: 'who?' }, { signal }).then(
+          () => 'answered' as const,
+          (error: unknown) => (error as LocalRefusal).rpcCode,
+        )
+        return await ending(outcome)
+      }
+      return { request: asked, close: async () => {} }
+    }
+    const member = {
+      ...{ name: 'one', isPerCaller: false },
+      open: ({ handlers }: { handlers: { elicitation: Handler } }) => client(handlers.elicitation),
+    } as unknown as Member
+    const parked = new ParkedCalls(clock, SealKeys.random())
+    // With headers of their own calls have sessions of their own.
+    let count = 0
+    const call = async (principal: string, more: object = {}) => {
+      const request = { ...REQUEST, member, principal, party: `principal ${principal}`, ...more }
+      const passed = { headers: {}, key: `${count++}` }
+      const result = outgoingScope.run({ caller: undefined, exchange: undefined, passed }, () =>
+        parked.clientFor(request).request('tools/call'),
+      )
+      const [answer] = await Promise.all([result, clock.advance(50)])
+      return answer
+    }
+    return { call, parked }
+  }
+
+  const DONE = { content: [{ type: 'text', text: 'done' }] }
+
+  it('are 16; the next question is refused, and others are asked all the same', async () => {
+    const outcomes: unknown[] = []
+    const { call, parked } = open(async (outcome) => {
+      outcomes.push(outcome)
+      return DONE
+    })
+    const asked = []
+    for (let i = 0; i < 16; i++) asked.push(await call('ada'))
+    expect(asked.map(({ resultType }) => resultType)).toEqual(Array(16).fill('input_required'))
+    // The backend goes on without an answer.
+    expect([await call('ada'), outcomes]).toEqual([{ ...DONE, resultType: 'complete' }, [-32601]])
+    expect(await call('bob')).toMatchObject({ resultType: 'input_required' })
+    // An answer makes room for the next question.
+    const [{ requestState } = {}] = asked
+    const inputResponses = { 'elicitation-1': { action: 'decline' } }
+    expect(await call('ada', { requestState, inputResponses })).toMatchObject(DONE)
+    expect(outcomes).toEqual([-32601, 'answered'])
+    expect(await call('ada')).toMatchObject({ resultType: 'input_required' })
+    await parked.close()
+  })
+
+  it('are the reason that a call gives that failed without an answer', async () => {
+    const failures: (() => Promise<object>)[] = [
+      async () => ({ isError: true, content: [] }),
+      () => Promise.reject(new McpErrorResponse({ code: -32603, message: 'no answer' })),
+    ]
+    for (const fail of failures) {
+      const { call, parked } = open(fail)
+      for (let i = 0; i < 16; i++) await call('ada')
+      await expect(call('ada')).rejects.toMatchObject({ rpcCode: -32603, data: { reason: 'busy', mayHaveRun: true } })
+      await parked.close()
+    }
   })
 })

@@ -27,9 +27,12 @@ export interface ParkedRequest {
   readonly requestState: unknown
 }
 
-const MAX_PARKED = 1_024
-/** Of one principal; without authentication, of those with the same passed headers at one address, or of the address where there are none. */
-const MAX_PER_USER = 16
+const MAX_CALLS = 1_024
+/**
+ * Calls that wait for answers of one principal; without authentication, of those with the same passed headers at one address, or of the address where
+ * there are none.
+ */
+const MAX_ASKING_PER_USER = 16
 
 /**
  * Calls of modern clients to legacy backends that may ask. Each has a session of the backend for itself. While the client is asked, the
@@ -42,6 +45,8 @@ export class ParkedCalls {
   readonly #replica: string
   readonly #calls = new Map<string, ParkedCall>()
   readonly #users = new WeakMap<ParkedCall, string>()
+  /** Calls whose backend could not ask, because too many others wait for answers. */
+  readonly #refused = new WeakSet<ParkedCall>()
 
   constructor(clock: Clock, sealKeys: SealKeys) {
     this.#clock = clock
@@ -64,13 +69,17 @@ export class ParkedCalls {
     const call = request.requestState === undefined ? this.#start(request, options) : this.#found(request)
     try {
       const round = await call.next(options)
-      if ('result' in round) return { ...round.result, resultType: 'complete' }
+      if ('result' in round) {
+        if (round.result['isError'] === true && this.#refused.has(call)) throw tooManyQuestions()
+        return { ...round.result, resultType: 'complete' }
+      }
       const state = { replica: this.#replica, id: call.id, round: call.round, until: this.#clock.now() + PARKED_MS }
       return { resultType: 'input_required', inputRequests: round.inputRequests, requestState: this.#seal.seal(state) }
     } catch (error) {
       // The answer that leads to a login is the client's own matter, not one of the backend.
       const isChallenge = error instanceof LocalRefusal && error.challenge !== undefined
       if (!(error instanceof McpErrorResponse) || isChallenge) throw error
+      if (this.#refused.has(call)) throw tooManyQuestions()
       const { rpcCode: code, message, data } = error
       throw new McpErrorResponse(modernError(data === undefined ? { code, message } : { code, message, data }))
     }
@@ -79,7 +88,7 @@ export class ParkedCalls {
   #start(request: ParkedRequest, options: RequestOptions): ParkedCall {
     const { member, method, params, capabilities, principal, party } = request
     const user = userOf(party)
-    const taken = this.#hasRoomFor(user, party) ? this.#clients.take(member, capabilities, principal) : undefined
+    const taken = this.#hasRoomFor(party) ? this.#clients.take(member, capabilities, principal) : undefined
     if (taken === undefined) throw new LocalRefusal({ code: -32603, message: 'Too many calls at a time', data: { reason: 'busy' } })
     const call: ParkedCall = new ParkedCall({
       ...{ id: randomUUID(), principal, party, digest: digestOf(request), clock: this.#clock },
@@ -90,22 +99,32 @@ export class ParkedCalls {
       },
     })
     this.#users.set(call, user)
-    taken.ask = call.ask
+    taken.ask = (question, signal) => (this.#mayAsk(call) ? call.ask(question, signal) : this.#refuse(call))
     this.#calls.set(call.id, call)
     call.start(taken.client, method, params, options.onProgress !== undefined)
     return call
   }
 
   /** Users behind one gateway are one party, which leaves room for others. */
-  #hasRoomFor(user: string, party: string): boolean {
-    let ofUser = 0
+  #hasRoomFor(party: string): boolean {
     let own = 0
-    for (const call of this.#calls.values()) {
-      if (call.party !== party) continue
-      own++
-      if (this.#users.get(call) === user) ofUser++
-    }
-    return ofUser < MAX_PER_USER && mayHoldMore({ own, used: this.#calls.size, limit: MAX_PARKED })
+    for (const call of this.#calls.values()) if (call.party === party) own++
+    return mayHoldMore({ own, used: this.#calls.size, limit: MAX_CALLS })
+  }
+
+  /** A call that asks already may ask more. */
+  #mayAsk(call: ParkedCall): boolean {
+    if (call.isAsking) return true
+    const user = this.#users.get(call)
+    let asking = 0
+    for (const each of this.#calls.values()) if (each.isAsking && each.party === call.party && this.#users.get(each) === user) asking++
+    return asking < MAX_ASKING_PER_USER
+  }
+
+  /** The backend goes on without an answer; the client hears of it if the call fails then. */
+  #refuse(call: ParkedCall): Promise<never> {
+    this.#refused.add(call)
+    return Promise.reject(new McpErrorResponse({ code: -32601, message: 'Method not found' }))
   }
 
   /** Every doubt is the same error: a state tells nothing to a client that it was not sealed for. */
@@ -128,6 +147,11 @@ export class ParkedCalls {
     call.answer(request.inputResponses)
     return call
   }
+}
+
+function tooManyQuestions(): LocalRefusal {
+  const message = 'The backend had a question, and too many calls wait for answers already'
+  return new LocalRefusal({ code: -32603, message, data: { reason: 'busy', mayHaveRun: true } })
 }
 
 function userOf(party: string): string {

@@ -68,6 +68,11 @@ export class ParkedCall {
     return this.#round
   }
 
+  /** A question waits for the client, or the client is expected back. */
+  get isAsking(): boolean {
+    return this.#isParked || this.#questions.size > 0
+  }
+
   readonly ask: Ask = ({ method, params }, signal) => {
     const key = `${KINDS[method] ?? 'question'}-${++this.#count}`
     const { promise, resolve, reject } = Promise.withResolvers<JsonObject>()
