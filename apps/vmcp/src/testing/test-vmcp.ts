@@ -1,5 +1,6 @@
 import type { Resolve } from '@thv/http/outbound/guarded-connector'
 import type { Outbound } from '@thv/http/outbound/outbound'
+import type { Clock } from '@thv/kernel/clock'
 import { createLifecycle } from '@thv/kernel/lifecycle'
 import { CollectingLog } from '@thv/telemetry/testing/collecting-log'
 import { readVmcpDocument } from '@thv/vmcpconfig/read-vmcp-config'
@@ -26,6 +27,9 @@ export interface TestVmcpOptions {
   readonly providers?: Outbound
   /** False: it does not wait until each backend has answered or failed once. */
   readonly isAttempted?: boolean
+  /** How long clients wait for lists that never came; a second, or long where all backends have been asked. */
+  readonly firstWaitMs?: number
+  readonly clock?: Clock
 }
 
 /** A second is short on a busy machine, and lists of single callers are loaded while they wait. */
@@ -55,7 +59,8 @@ export async function startTestVmcp(options: TestVmcpOptions): Promise<TestVmcp>
     ...{ config: testConfig(options), lifecycle, log, env: options.env ?? {} },
     ...{ host: '127.0.0.1', port: options.port ?? 0, sessionTtlMs: 60_000, version: '0.0.1', resolve: options.resolve },
     providers: options.providers,
-    ...(options.isAttempted !== false && { firstWaitMs: FIRST_WAIT_MS }),
+    firstWaitMs: options.firstWaitMs ?? (options.isAttempted === false ? undefined : FIRST_WAIT_MS),
+    ...(options.clock !== undefined && { clock: options.clock }),
   })
   await running.live.first
   if (options.isAttempted !== false) await running.offer.view.attempted

@@ -1,9 +1,18 @@
+import { WireClient } from '@thv/gateway/testing/wire-client'
+import { TestClock } from '@thv/kernel/clock'
+import { CollectingLog } from '@thv/telemetry/testing/collecting-log'
 import { describe, expect, it } from 'vitest'
 import type { ResolvedBackend } from '../discover/resolved-backend.ts'
 import { healthSettings } from '../live/live-server.ts'
+import type { Member } from '../members/member.ts'
+import type { MemberRoster } from '../members/member-roster.ts'
 import { callModern } from '../testing/call-modern.ts'
 import { answer, startScripted } from '../testing/scripted-backend.ts'
-import { startTestVmcp, type TestVmcp } from '../testing/test-vmcp.ts'
+import { startTestVmcp, type TestVmcp, testConfig } from '../testing/test-vmcp.ts'
+import { viewSettings } from './built-view.ts'
+import { ViewCache } from './view-cache.ts'
+
+const POLL = { timeout: 20_000, interval: 20 }
 
 describe('the view of all backends', () => {
   it('waits for no backend that has failed: calls and lists take no promise for it', async () => {
@@ -18,9 +27,67 @@ describe('the view of all backends', () => {
   })
 })
 
-describe('a backend that gets another address', () => {
-  const POLL = { timeout: 20_000, interval: 20 }
+describe('lists that never came', () => {
+  /** A view of these backends on a clock of its own. Undefined: the backend never answers. */
+  function start(backends: Readonly<Record<string, object | undefined>>) {
+    const clock = new TestClock()
+    const all = Object.entries(backends).map(([name, result]) => {
+      const request = () => (result === undefined ? new Promise<never>(() => {}) : Promise.resolve(result))
+      const shared = { capabilities: { tools: {} }, connect: async () => {}, request }
+      return { name, shared, isPerCaller: false, observed: (work: () => Promise<void>) => work() } as unknown as Member
+    })
+    const roster = { all, isPerCaller: false, onChange: () => {} } as unknown as MemberRoster
+    const view = new ViewCache({ roster, settings: viewSettings(testConfig({ backends: {} })), clock, log: new CollectingLog() })
+    view.start()
+    return { clock, view }
+  }
 
+  it('are waited for one second in all, by however many clients for however many backends', async () => {
+    const { clock, view } = start({ one: { tools: [{ name: 'work', inputSchema: { type: 'object' } }] }, two: undefined, three: undefined })
+    const seen: string[][] = []
+    const list = async () => void seen.push([...(await view.current()).tools.keys()])
+    void list()
+    await clock.advance(600)
+    void list()
+    await clock.advance(399)
+    expect(seen).toEqual([])
+    await clock.advance(1)
+    expect(seen).toEqual([['work'], ['work']])
+    // They hang on, and no call takes a promise for them.
+    expect(view.isMissing).toBe(true)
+    expect(view.current()).not.toBeInstanceOf(Promise)
+    await view.close()
+  })
+
+  it('leave clients no time to keep the others', async () => {
+    const tools = { tools: [], ttlMs: 60_000 }
+    const { clock, view } = start({ one: tools, two: undefined })
+    await clock.advance(0)
+    expect([view.isMissing, view.freshForMs]).toEqual([true, 0])
+    await view.close()
+    const { clock: later, view: whole } = start({ one: tools, two: tools })
+    await later.advance(0)
+    expect(whole.isMissing).toBe(false)
+    expect(whole.freshForMs).toBeGreaterThan(50_000)
+    await whole.close()
+  })
+
+  it('show modern clients ttlMs 0', async () => {
+    const call = () => {}
+    const listed = Promise.withResolvers<object>()
+    await using one = await startScripted({ era: 'modern', call })
+    await using two = await startScripted({ era: 'modern', list: () => listed.promise, call })
+    await using vmcp = await startTestVmcp({ backends: { one: one.url, two: two.url }, isAttempted: false, firstWaitMs: 1 })
+    const list = async () => (await new WireClient(vmcp.url).modern('tools/list')).messages[0].result
+    await expect.poll(() => [...vmcp.offer.view.now.tools.keys()], POLL).toEqual(['work'])
+    expect(await list()).toMatchObject({ tools: [{ name: 'work' }], ttlMs: 0 })
+    listed.resolve({ tools: [{ name: 'other', inputSchema: { type: 'object' } }] })
+    await expect.poll(async () => (await list()).ttlMs, POLL).toBeGreaterThan(0)
+    expect(vmcp.offer.view.isMissing).toBe(false)
+  })
+})
+
+describe('a backend that gets another address', () => {
   function change({ offer }: TestVmcp, changed: Partial<ResolvedBackend>): void {
     const before = offer.roster.get('one')?.backend
     if (before === undefined) throw new Error('there is no such backend')

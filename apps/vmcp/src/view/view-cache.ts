@@ -59,7 +59,9 @@ export class ViewCache {
   #reported: ReadonlySet<string> = new Set()
   #moved: readonly ChangedHands[] = []
   #waiting: Promise<unknown> | undefined
-  /** Every backend that is there now has been asked once: who is missing is not waited for. */
+  /** The one wait for lists that all callers share, since the first client that needed it. */
+  #firstWait: Promise<unknown> | undefined
+  /** Every backend that is there now has been asked once, or was waited for long enough: who is missing is not waited for. */
   #isSettled = false
 
   constructor(options: ViewCacheOptions) {
@@ -141,9 +143,9 @@ export class ViewCache {
     const caller = this.#caller
     if (caller !== undefined) {
       const refreshed = caller.refresh()
-      if (caller.isMissing) return this.#after([refreshed, this.attempted])
+      if (caller.isMissing) return this.#after(this.#isSettled ? [refreshed] : [refreshed, this.#sharedOrLate()])
     }
-    return this.#isSharedMissing && !this.#isSettled ? this.#after([this.attempted]) : this.now
+    return this.#isSharedMissing && !this.#isSettled ? this.#after([this.#sharedOrLate()]) : this.now
   }
 
   /** Backends that were not asked for their lists, because the caller that is served had not logged in to their providers. */
@@ -251,6 +253,17 @@ export class ViewCache {
     return lists
   }
 
+  /** A backend that hangs delays clients once. */
+  #sharedOrLate(): Promise<unknown> {
+    if (this.#firstWait !== undefined) return this.#firstWait
+    const { clock, firstWaitMs = FIRST_WAIT_MS } = this.#options
+    const wait = endsWithin(this.attempted, firstWaitMs, clock).then(() => {
+      if (this.#firstWait === wait) this.#isSettled = true
+    })
+    this.#firstWait = wait
+    return wait
+  }
+
   async #after(work: readonly Promise<unknown>[]): Promise<View> {
     const { clock, firstWaitMs = FIRST_WAIT_MS } = this.#options
     await endsWithin(Promise.all(work), firstWaitMs, clock)
@@ -275,6 +288,7 @@ export class ViewCache {
       if (this.#isStarted) void lists.run()
     }
     this.#waiting = undefined
+    this.#firstWait = undefined
     this.#isSettled = false
     this.#countMissing()
     if (left.length > 0) this.#rebuild()
