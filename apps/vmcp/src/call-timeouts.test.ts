@@ -1,7 +1,11 @@
+import type { ServerResponse } from 'node:http'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { WireClient } from '@thv/gateway/testing/wire-client'
+import { TestClock } from '@thv/kernel/clock'
 import { startFixture } from '@thv/testkit/mcp/fixture'
 import { connectSdk } from '@thv/testkit/mcp/testing/sdk-client'
 import { describe, expect, it } from 'vitest'
+import { answer, type ScriptedCall, startScripted } from './testing/scripted-backend.ts'
 import { startTestVmcp } from './testing/test-vmcp.ts'
 
 const timeouts = { default: '30s', perWorkload: { a: '10s', b: '20s' }, perTool: { special: '7s' } }
@@ -46,5 +50,44 @@ describe('time limits of calls', () => {
     ])
       await expect(sdk.client.callTool(call)).rejects.toMatchObject({ data: { backend: 'a', timeoutMs: 100, mayHaveRun: true } })
     expect((await slow).isError).not.toBe(true)
+  })
+})
+
+/** Time goes on meanwhile. */
+async function shutDown(vmcp: AsyncDisposable, clock: TestClock): Promise<void> {
+  let isOver = false
+  const over = Promise.resolve(vmcp[Symbol.asyncDispose]()).finally(() => {
+    isOver = true
+  })
+  while (!isOver) await clock.advance(100)
+  await over
+}
+
+describe('a call that lasts', () => {
+  it.each(['legacy', 'modern'] as const)('becomes a stream after five seconds, with a comment every 15 seconds: %s client', async (era) => {
+    const clock = new TestClock()
+    let finish = () => {}
+    const call = (called: ScriptedCall, response: ServerResponse) => {
+      finish = () => answer(response, called)
+    }
+    await using backend = await startScripted({ era, call })
+    const operational = { timeouts: { default: '5m' } }
+    const vmcp = await startTestVmcp({ backends: { one: backend.url }, config: { operational }, clock })
+    await using _ = { [Symbol.asyncDispose]: () => shutDown(vmcp, clock) }
+    const client = new WireClient(vmcp.url)
+    if (era === 'legacy') await client.initialize()
+    const lasting = async (ms: number) => {
+      const before = backend.calls.length
+      const answered = era === 'legacy' ? client.call('work') : client.modernCall('work')
+      await expect.poll(() => backend.calls.length, { timeout: 10_000 }).toBe(before + 1)
+      await clock.advance(ms)
+      finish()
+      const { headers, text, messages } = await answered
+      expect(messages.at(-1).result.content).toEqual([{ type: 'text', text: 'done' }])
+      return { isStream: headers.get('content-type') === 'text/event-stream', comments: text.match(/^:.*$/gm)?.length ?? 0 }
+    }
+    expect(await lasting(4_000)).toEqual({ isStream: false, comments: 0 })
+    expect(await lasting(6_000)).toEqual({ isStream: true, comments: 0 })
+    expect(await lasting(6_000 + 3 * 15_000)).toEqual({ isStream: true, comments: 3 })
   })
 })
