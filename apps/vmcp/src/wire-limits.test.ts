@@ -1,4 +1,5 @@
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { WireClient } from '@thv/gateway/testing/wire-client'
 import { startFixture } from '@thv/testkit/mcp/fixture'
 import { connectSdk } from '@thv/testkit/mcp/testing/sdk-client'
 import { describe, expect, it } from 'vitest'
@@ -19,6 +20,18 @@ describe('limits of a virtual server', () => {
       expect(await sdk.text('echo', { text: 'next' })).toContain('next')
     },
   )
+
+  it('a handshake that takes more than 64 KiB to store begins no session, and says why', async () => {
+    await using fixture = await startFixture({ era: 'legacy', only: ['echo'] })
+    await using vmcp = await startTestVmcp({ backends: { one: fixture.url } })
+    const client = new WireClient(vmcp.url)
+    const extensions = { 'test/large': { text: 'x'.repeat(66_000) } }
+    const refused = (await client.request('initialize', { protocolVersion: '2025-11-25', capabilities: { extensions } })).messages[0]
+    expect(refused.error).toMatchObject({ code: -32602, message: expect.stringContaining('may take 65536 bytes') })
+    extensions['test/large'].text = 'x'.repeat(60_000)
+    expect((await client.initialize({ extensions })).messages[0]).toHaveProperty('result')
+    expect((await client.call('echo', { text: 'next' })).text).toContain('next')
+  })
 
   it('one party has at most 256 subscriptions open, and gets room again when one ends', async () => {
     await using fixture = await startFixture({ only: ['echo'] })

@@ -30,7 +30,7 @@ import { findRoute } from '../route/find-route.ts'
 import { VirtualCall } from '../route/virtual-call.ts'
 import type { SendToClient } from './client-questions.ts'
 import { passingClient } from './passing-client.ts'
-import { recordOf, VirtualSession } from './virtual-session.ts'
+import { MAX_RECORD_BYTES, recordBytes, recordOf, VirtualSession } from './virtual-session.ts'
 
 export interface LegacyEndpointOptions {
   readonly offer: Offer
@@ -121,6 +121,10 @@ export class LegacyEndpoint {
     if (down !== undefined) return sendRejection(exchange, down, request.id)
     const { principal } = caller
     const params = request.message.params ?? {}
+    if (recordBytes(params, []) > MAX_RECORD_BYTES) {
+      const detail = `the handshake of a session may take ${MAX_RECORD_BYTES} bytes`
+      return sendRejection(exchange, reject('invalid_params', { detail }), request.id)
+    }
     const session = this.#session({ id: mintSessionId(), principal, party: partyOf(principal, exchange) }, params)
     const problem = exchange.closed ? unavailable('the client has gone') : await this.sessions.add(session)
     if (problem !== undefined) {

@@ -133,6 +133,11 @@ export class VirtualSession implements LiveSession {
     if (known !== undefined) return void (await known.opening)
     if (this.#subscriptions.size >= MAX_SUBSCRIPTIONS)
       throw new LocalRefusal({ code: -32602, message: `a session may subscribe to ${MAX_SUBSCRIPTIONS} resources` })
+    if (recordBytes(this.params, [...this.subscriptions, uri]) > MAX_RECORD_BYTES)
+      throw new LocalRefusal({
+        code: -32602,
+        message: `what a session subscribes to may take ${MAX_RECORD_BYTES} bytes with its handshake`,
+      })
     const onNotification = (notification: JsonRpcNotification) => this.#deliver(notification)
     const opening = this.clientOf(member).listen({ resourceSubscriptions: [uri] }, { timeoutMs: SETTING_MS, onNotification })
     const subscription = { member, opening }
@@ -188,6 +193,16 @@ export class VirtualSession implements LiveSession {
 
 const SETTING_MS = 15_000
 const MAX_SUBSCRIPTIONS = 1_000
+/** Of all that is stored about a session. */
+export const MAX_RECORD_BYTES = 64 << 10
+/** For the names of the members, and the settings that have a fixed size. */
+const SETTINGS_BYTES = 256
+
+/** At most so many bytes does the record of a session take. Pure. */
+export function recordBytes(params: JsonObject, subscriptions: readonly string[]): number {
+  const stored = [JSON.stringify(params), ...subscriptions]
+  return stored.reduce((bytes, text) => bytes + Buffer.byteLength(JSON.stringify(text)) + 1, SETTINGS_BYTES)
+}
 
 export function recordOf(session: VirtualSession): LiveSessionRecord {
   return {
