@@ -23,7 +23,9 @@ describeCluster('the admission webhook', () => {
   let own: KubeClient
   let namespace: string
   const warnings: string[] = []
-  let tries = 0
+  let names = 0
+  /** Of an object of its own, also where a test is tried again. */
+  const unique = (name: string) => `${name}-${names++}`
   const replicas: { readonly port: number; readonly lifecycle: Lifecycle }[] = []
   let ahead = 0
   const clock: Clock = {
@@ -81,8 +83,11 @@ describeCluster('the admission webhook', () => {
     await create('before', CYCLE)
     await register()
   })
+  const stopAll = async () => {
+    for (const { lifecycle } of replicas) await lifecycle.shutdown('gone')
+  }
   afterAll(async () => {
-    for (const { lifecycle } of replicas) await lifecycle.shutdown('the test is over')
+    await stopAll()
     await admin?.raw('DELETE', '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/toolhive-operator').catch(() => {})
     await Promise.all([own?.close(), admin?.close()])
   })
@@ -90,7 +95,7 @@ describeCluster('the admission webhook', () => {
   test('[002-038] a definition with a cycle, and a server with one, are refused; sound ones are let in', async () => {
     await eventually('the API server has the caBundle', async () => (await configuration()).webhooks.every((w) => w.clientConfig.caBundle))
     const message = await eventually('the webhook is asked', async () =>
-      create(`cycle-${tries++}`, CYCLE).then(
+      create(unique('cycle'), CYCLE).then(
         () => false,
         (error: Error) => error.message,
       ),
@@ -115,9 +120,10 @@ describeCluster('the admission webhook', () => {
       admin.create(virtualMcpServerType, { metadata: { namespace, name }, spec: { ...spec, config } } as never)
     await expect(server('bad', { compositeTools: [CYCLE] })).rejects.toThrow(/spec\.config\.compositeTools\[0\].*a → b → a/)
     const sound = { ...CYCLE, steps: [{ id: 'a', tool: 'echo' }] }
-    await expect(create('sound', sound)).resolves.toMatchObject({ metadata: { name: 'sound' } })
-    await expect(server('good', { compositeTools: [sound] })).resolves.toMatchObject({ metadata: { name: 'good' } })
-    await expect(admin.patch(type, { namespace, name: 'sound' }, { kind: 'merge', body: { spec: CYCLE } })).rejects.toThrow('a → b → a')
+    const [name, good] = [unique('sound'), unique('good')]
+    await expect(create(name, sound)).resolves.toMatchObject({ metadata: { name } })
+    await expect(server(good, { compositeTools: [sound] })).resolves.toMatchObject({ metadata: { name: good } })
+    await expect(admin.patch(type, { namespace, name }, { kind: 'merge', body: { spec: CYCLE } })).rejects.toThrow('a → b → a')
   })
 
   test('[002-182] kubectl apply of a definition with a cycle is refused with the words of vmcp validate', async () => {
@@ -130,19 +136,20 @@ describeCluster('the admission webhook', () => {
     const [said] = read.ok ? [] : read.problems.map(({ message }) => message).filter((message) => message.includes('a → b → a'))
     // As a test of vmcp has it.
     expect(said).toBe('the steps wait for each other (a → b → a): remove one of these dependsOn entries')
-    const object = { apiVersion: `${type.group}/${type.version}`, kind: type.kind, metadata: { namespace, name: 'typed' }, spec: CYCLE }
+    const name = unique('typed')
+    const object = { apiVersion: `${type.group}/${type.version}`, kind: type.kind, metadata: { namespace, name }, spec: CYCLE }
     const refused = await kubectlApply(object)
     expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('denied the request') })
     expect(refused.stderr).toContain(said)
-    expect(await admin.tryGet(type, { namespace, name: 'typed' })).toBeUndefined()
+    expect(await admin.tryGet(type, { namespace, name })).toBeUndefined()
     const sound = await kubectlApply({ ...object, spec: { ...CYCLE, steps: [{ id: 'a', tool: 'echo' }] } })
-    expect(sound).toMatchObject({ code: 0, stdout: expect.stringContaining('typed created') })
+    expect(sound).toMatchObject({ code: 0, stdout: expect.stringContaining(`${name} created`) })
   })
 
   test('an invalid object that was stored before can be labeled, with a warning, and deleted', async () => {
     const key = { namespace, name: 'before' }
     warnings.length = 0
-    await admin.patch(type, key, { kind: 'merge', body: { metadata: { labels: { team: 'a' } } } })
+    await admin.patch(type, key, { kind: 'merge', body: { metadata: { labels: { team: unique('a') } } } })
     expect(warnings).toEqual([expect.stringContaining('wait for each other')])
     await admin.delete(type, key)
     expect(await admin.tryGet(type, key)).toBeUndefined()
@@ -154,7 +161,7 @@ describeCluster('the admission webhook', () => {
       const [leader, follower] = await fingerprints()
       return leader !== undefined && leader === follower && leader
     })
-    ahead = 61 * 86_400_000
+    ahead += 61 * 86_400_000
     await eventually('both show another one', async () => {
       const [leader, follower] = await fingerprints()
       return leader !== before && leader === follower
@@ -165,13 +172,17 @@ describeCluster('the admission webhook', () => {
   })
 
   test('while no operator answers everything is let in', async () => {
-    for (const { lifecycle } of replicas) await lifecycle.shutdown('gone')
-    await expect(create('unseen', CYCLE)).resolves.toMatchObject({ metadata: { name: 'unseen' } })
+    await stopAll()
+    const name = unique('unseen')
+    await expect(create(name, CYCLE)).resolves.toMatchObject({ metadata: { name } })
   })
 
   test('while its certificate has expired by the clock everything is let in; it is renewed, and refusals work again', async () => {
     const port = replicas[0]?.port ?? 0
-    await admin.delete(secrets, { namespace, name: 'toolhive-operator-webhook' })
+    // The API server asks at this port, which an earlier try may still hold.
+    await stopAll()
+    const secret = { namespace, name: 'toolhive-operator-webhook' }
+    if ((await admin.tryGet(secrets, secret)) !== undefined) await admin.delete(secrets, secret)
     const before = (await configuration()).webhooks[0]?.clientConfig.caBundle
     // The operator made it 200 days ago, and has not looked since.
     ahead = -200 * 86_400_000
@@ -184,11 +195,12 @@ describeCluster('the admission webhook', () => {
       const { caBundle } = (await configuration()).webhooks[0]?.clientConfig ?? {}
       return caBundle !== before && caBundle
     })
-    await expect(create('unseen-too', CYCLE)).resolves.toMatchObject({ metadata: { name: 'unseen-too' } })
+    const name = unique('unseen')
+    await expect(create(name, CYCLE)).resolves.toMatchObject({ metadata: { name } })
     expect((await certificateAt(port))?.fingerprint256).toBe(expired)
     ahead = 0
     const message = await eventually('the webhook is asked again', async () =>
-      create(`expired-${tries++}`, CYCLE).then(
+      create(unique('expired'), CYCLE).then(
         () => false,
         (error: Error) => error.message,
       ),
