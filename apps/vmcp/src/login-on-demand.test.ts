@@ -129,7 +129,9 @@ describe('a virtual server over three backends, two of them with a provider on d
       const user = `maybe-${era}`
       const client = await open(era, user)
       expect(Object.keys(await linksOf(client, 'maybe', { first: false }))).toEqual(['tickets'])
-      expect(await textOf(client, 'maybe', { first: true })).toContain('Workflow execution failed: step 2 of 2')
+      const failed = await textOf(client, 'maybe', { first: true })
+      expect(failed).toContain('Workflow execution failed: step 2 of 2')
+      expect(failed).toContain('tickets')
       await follow(await linksOf(client, 'maybe', { first: false }), user)
       expect(await isTokenOf('tickets', await textOf(client, 'maybe', { first: true }))).toBe(true)
     })
@@ -154,6 +156,11 @@ describe('a virtual server over three backends, two of them with a provider on d
       const legacy = await (await open('legacy', 'decliner', {})).call('both')
       for (const { status, headers } of [declined, legacy])
         expect([status, headers.get('www-authenticate')]).toEqual([403, expect.stringMatching(/upstream:(tickets|chat)/)])
+    })
+
+    it('names the provider to a client without links, too, once a step has run', async () => {
+      const client = await open('legacy', 'unlinked', {})
+      expect(await textOf(client, 'maybe', { first: true })).toContain('the call needs a login to tickets')
     })
   })
 

@@ -32,6 +32,14 @@ describe('a rejection with a link', () => {
     expect(answerOf(challenge, 7).body).not.toContain('connect')
   })
 
+  it('keeps what it says about a login, unless there are several', () => {
+    const said = { ...challenge, detail: 'the call needs a login to wiki' }
+    expect(withLinks(said, client).detail).toBe(said.detail)
+    const several = withLinks({ ...said, links: [LINK, { ...LINK, message: 'Log in to chat.' }] }, client)
+    expect(several).toMatchObject({ error: 'url_elicitation_required', data: { elicitations: [{}, {}] } })
+    expect(several.detail).toBeUndefined()
+  })
+
   it('has an id of its own in every answer', () => {
     const ids = [1, 2].map(() => JSON.stringify(withLinks(challenge, client).data))
     expect(ids[0]).not.toBe(ids[1])

@@ -22,5 +22,7 @@ export function withLinks(rejection: Rejection, { capabilities, version }: Legac
   if (links.length === 0 || version < NEWEST_LEGACY_VERSION || !opensLinks(capabilities)) return rejection
   const elicitations = links.map(({ url, message }) => ({ mode: 'url', elicitationId: randomUUID(), url, message }))
   const data = { elicitations }
-  return reject('url_elicitation_required', { httpStatus: 200, inBand: true, data, ...(detail !== undefined && { detail }) })
+  // The detail is about one login.
+  const isWhole = detail !== undefined && links.length === 1
+  return reject('url_elicitation_required', { httpStatus: 200, inBand: true, data, ...(isWhole && { detail }) })
 }

@@ -71,16 +71,17 @@ export function createUpstreamToken(options: UpstreamTokenOptions, tokens: Upstr
     const { exchange } = hop
     const family = hop.caller?.identity?.claims['tsid']
     if (!isMissing && typeof family === 'string') tokens.needsLogin(family, provider)
+    const detail = `the call needs a login to ${provider}`
     const text = bearerChallenge({
       realm: REALM,
       error: isMissing ? 'insufficient_scope' : 'invalid_token',
-      description: `the call needs a login to ${provider}`,
+      description: detail,
       resourceMetadata: exchange && resource ? metadataAddress(resource, exchange, exchange.path) : undefined,
       scope: [...new Set([...grantedScopes(hop.caller), scope])].join(' '),
     })
     const headers = { 'www-authenticate': text }
     // Whether a client of the handshake era knows links is written in its session.
-    return reject(isMissing ? 'insufficient_scope' : 'unauthenticated', { headers, ...(found !== undefined && { links: [found] }) })
+    return reject(isMissing ? 'insufficient_scope' : 'unauthenticated', { detail, headers, ...(found !== undefined && { links: [found] }) })
   }
 
   function used(hop: Hop, identity: Identity): UsableToken | Rejection | Promise<UsableToken | Rejection> {
