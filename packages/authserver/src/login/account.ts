@@ -91,7 +91,7 @@ export function createAccount(options: AccountOptions): Account {
     events.report({ type: 'auth_revocation', outcome: 'success', account, client: own.client })
   }
 
-  /** Those that the page does not list, too. */
+  /** All that the list of the user has, also those that the page does not show. */
   async function endAll(account: string): Promise<void> {
     const all = await accounts.list(account)
     for (const { family } of all) await store.revokeFamily(family, familyMs)
