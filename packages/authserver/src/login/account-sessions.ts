@@ -1,4 +1,3 @@
-import { createBackoff } from '@thv/kernel/backoff'
 import type { Clock } from '@thv/kernel/clock'
 import type { JsonObject } from '@thv/kernel/json'
 import type { AuthStore } from '@thv/store/auth/auth-store'
@@ -30,24 +29,12 @@ const LIFE_MS = 400 * 24 * 3_600_000
 const MAX_SESSIONS = 500
 /** Whether sessions have ended is looked up once for this many logins, not for each of them. */
 const SLACK = 50
-const LOCK_MS = 5_000
-const LOCK_ATTEMPTS = 8
 
 export function createAccountSessions(store: AuthStore, clock: Clock): AccountSessions {
-  async function listed(account: string): Promise<readonly Listed[]> {
-    const value = (await store.get(KIND, account))?.value
-    return Array.isArray(value?.['sessions']) ? (value['sessions'] as unknown as Listed[]) : []
-  }
+  const listed = async (account: string) => sessionsOf((await store.get(KIND, account))?.value)
 
-  /** Another login of the same user is over in a moment. */
-  async function locked(account: string): Promise<AsyncDisposable | undefined> {
-    const backoff = createBackoff({ baseMs: 20, maxMs: 200 })
-    for (let attempt = 1; ; attempt++) {
-      const lock = await store.lock(`account ${account}`, LOCK_MS)
-      if (lock !== undefined || attempt === LOCK_ATTEMPTS) return lock
-      await clock.sleep(backoff.next())
-    }
-  }
+  const update = (account: string, change: (sessions: readonly Listed[]) => readonly Listed[]) =>
+    store.update(KIND, account, { ttlMs: LIFE_MS }, (value) => ({ sessions: change(sessionsOf(value)) }) as unknown as JsonObject)
 
   /** Those that have not ended, oldest first. */
   async function alive(sessions: readonly Listed[]): Promise<readonly AccountSession[]> {
@@ -58,22 +45,30 @@ export function createAccountSessions(store: AuthStore, clock: Clock): AccountSe
     })
   }
 
-  /** Makes room for one more: those that have ended leave first. */
-  async function trimmed(sessions: readonly Listed[]): Promise<readonly Listed[]> {
-    if (sessions.length < MAX_SESSIONS + SLACK) return sessions
-    const kept = new Set((await alive(sessions)).slice(1 - MAX_SESSIONS).map(({ family }) => family))
-    return sessions.filter(({ family }) => kept.has(family))
+  /** Those that have ended leave first. */
+  async function trim(account: string): Promise<void> {
+    const sessions = await listed(account)
+    const kept = new Set((await alive(sessions)).slice(-MAX_SESSIONS).map(({ family }) => family))
+    const gone = new Set(sessions.flatMap(({ family }) => (kept.has(family) ? [] : [family])))
+    await update(account, (current) => current.filter(({ family }) => !gone.has(family)))
   }
 
   return {
     async add(account, { family, client }) {
-      await using _lock = await locked(account)
-      const before = await trimmed(await listed(account))
-      const sessions = [...before, { family, ...(client !== undefined && { client }), since: clock.now() }]
-      await store.put(KIND, account, { value: { sessions } as unknown as JsonObject, ttlMs: LIFE_MS })
+      const session = { family, ...(client !== undefined && { client }), since: clock.now() }
+      let count = 0
+      await update(account, (sessions) => {
+        count = sessions.length + 1
+        return [...sessions, session]
+      })
+      if (count > MAX_SESSIONS + SLACK) await trim(account)
     },
     async list(account) {
       return (await alive(await listed(account))).toReversed()
     },
   }
+}
+
+function sessionsOf(value: JsonObject | undefined): readonly Listed[] {
+  return Array.isArray(value?.['sessions']) ? (value['sessions'] as unknown as Listed[]) : []
 }

@@ -1,6 +1,4 @@
-import { createBackoff } from '@thv/kernel/backoff'
 import type { Clock } from '@thv/kernel/clock'
-import { ThvError } from '@thv/kernel/errors'
 import type { JsonObject } from '@thv/kernel/json'
 import { createSingleFlight } from '@thv/kernel/single-flight'
 import type { AuthStore } from '@thv/store/auth/auth-store'
@@ -12,9 +10,6 @@ const MAX_FAMILIES = 10_000
 const KNOWN_MS = 60_000
 /** How soon a connected provider counts on other replicas. */
 const UNKNOWN_MS = 1_000
-/** Longer than a change takes. A holder that died is waited for. */
-const LOCK_MS = 5_000
-const LOCK_WAIT_MS = 8_000
 
 /** Which providers a family has logged in to, in the record of its login. */
 export class FamilyLogins {
@@ -76,26 +71,12 @@ export class FamilyLogins {
     bound(this.#joined)
   }
 
-  /** One at a time among all replicas, so that none undoes another one. Rejects with `store_unavailable`; nothing is changed then. */
+  /** Changes that other replicas make at the same time are kept. Rejects with `store_unavailable`; the change may be made again then. */
   async #change(family: string, change: (login: LoginLists) => LoginLists): Promise<void> {
-    await using _lock = await this.#lock(family)
-    const value = (await this.#store.get(KIND, family))?.value
-    if (value === undefined) return
-    const changed = change(value as LoginLists) as JsonObject
-    if (JSON.stringify(changed) === JSON.stringify(value)) return
-    await this.#store.put(KIND, family, { value: changed, ttlMs: this.#familyMs, family })
-  }
-
-  async #lock(family: string): Promise<AsyncDisposable> {
-    const deadline = this.#clock.monotonic() + LOCK_WAIT_MS
-    const backoff = createBackoff({ baseMs: 20, maxMs: 200 })
-    for (;;) {
-      const lock = await this.#store.lock(`${KIND}:${family}`, LOCK_MS)
-      if (lock !== undefined) return lock
-      const wait = backoff.next()
-      if (this.#clock.monotonic() + wait > deadline) throw new ThvError('store_unavailable', 'the record of a login is being changed')
-      await this.#clock.sleep(wait)
-    }
+    await this.#store.update(KIND, family, { ttlMs: this.#familyMs, family }, (value) => {
+      const changed = value && (change(value as LoginLists) as JsonObject)
+      return JSON.stringify(changed) === JSON.stringify(value) ? undefined : changed
+    })
   }
 }
 

@@ -68,6 +68,11 @@ export interface AuthStore extends AsyncDisposable {
   get(kind: AuthRecordKind, id: string): Promise<AuthRecord | undefined>
   /** Replaces a record and leaves `consumedAt` as it is. The value is written as JSON at once. Has no effect for a family that is revoked. */
   put(kind: AuthRecordKind, id: string, record: { readonly value: JsonObject } & PutOptions): Promise<void>
+  /**
+   * Reads and replaces with nothing in between. `change` is called again when somebody else has written since it was read, so it has no other
+   * effect; undefined leaves everything as it is. Like `put` in all else.
+   */
+  update(kind: AuthRecordKind, id: string, options: PutOptions, change: RecordChange): Promise<void>
   /** Reads and removes. */
   take(kind: AuthRecordKind, id: string): Promise<JsonObject | undefined>
   consume(kind: AuthRecordKind, id: string, options: { readonly graceMs: number }): Promise<Consumption>
@@ -87,6 +92,9 @@ export interface AuthStore extends AsyncDisposable {
   /** Called for every revoked family, on this replica at once and on others within seconds. Also for those revoked before the call. */
   observeRevocations(listener: RevocationListener): Disposable
 }
+
+/** The new value of a record; undefined is given where there is none. */
+export type RecordChange = (value: JsonObject | undefined) => JsonObject | undefined
 
 /** `ttlMs`: how long the family has to be remembered. Must not throw. */
 export type RevocationListener = (family: string, ttlMs: number) => void

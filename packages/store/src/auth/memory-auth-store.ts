@@ -148,6 +148,12 @@ export function createMemoryAuthStore(options: MemoryAuthStoreOptions = {}): Aut
       if (!(record.ttlMs > 0)) throw new RangeError(`a record needs a lifetime above 0, not ${record.ttlMs}`)
       if (!isRevoked(record.family)) put(kind, id, record)
     },
+    async update(kind, id, { ttlMs, family }, change) {
+      if (!(ttlMs > 0)) throw new RangeError(`a record needs a lifetime above 0, not ${ttlMs}`)
+      const entry = find(kind, id)
+      const value = change(entry && parsed(entry))
+      if (value !== undefined && !isRevoked(family)) put(kind, id, { value, ttlMs, family })
+    },
     async take(kind, id) {
       const entry = find(kind, id)
       drop(kind, id)

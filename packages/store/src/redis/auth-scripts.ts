@@ -18,10 +18,8 @@ local r = redis.call('HMGET', KEYS[1], 'd', 'c', 't')
 if not r[1] or r[3] then return nil end
 return { r[1], r[2] or '' }`)
 
-/** KEYS: record, mark of the revoked family, members of the family. ARGV: data, ttl, 1 with a family. */
-export const PUT = redisScript(
-  `
-if ARGV[3] == '1' and redis.call('EXISTS', KEYS[2]) == 1 then return 0 end
+const WRITE = `
+if ARGV[3] == '1' and redis.call('EXISTS', KEYS[2]) == 1 then return 1 end
 if redis.call('HEXISTS', KEYS[1], 't') == 1 then redis.call('DEL', KEYS[1]) end
 redis.call('HSET', KEYS[1], 'd', ARGV[1])
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
@@ -29,7 +27,21 @@ if ARGV[3] == '1' then
   redis.call('SADD', KEYS[3], KEYS[1])
   if redis.call('PTTL', KEYS[3]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[3], ARGV[2]) end
 end
-return 1`,
+return 1`
+
+/** KEYS: record, mark of the revoked family, members of the family. ARGV: data, ttl, 1 with a family. */
+export const PUT = redisScript(WRITE, DURABLE)
+
+/**
+ * The same, if the record has the data that was read. ARGV also: that data, empty for none. 0: it has not. No two writes have the same data: it is
+ * sealed with a number of its own each time, so a record that has the new data was written by this call, whose answer was lost.
+ */
+export const UPDATE = redisScript(
+  `
+local r = redis.call('HMGET', KEYS[1], 'd', 't')
+local data = r[1] and not r[2] and r[1] or ''
+if data == ARGV[1] then return 1 end
+if data ~= ARGV[4] then return 0 end${WRITE}`,
   DURABLE,
 )
 

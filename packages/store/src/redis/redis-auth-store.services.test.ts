@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { systemClock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
+import type { JsonObject } from '@thv/kernel/json'
 import { startRedis, type TestRedis } from '@thv/testkit/redis/redis'
 import { startRedisCluster, type TestRedisCluster } from '@thv/testkit/redis/redis-cluster'
 import { redisProblem } from '@thv/testkit/redis/redis-programs'
@@ -160,6 +161,9 @@ describeRedis('one Redis', () => {
     expect(await store.addOnce('assertion', 'j', MINUTE)).toBe(false)
     expect(await store.lock('l', MINUTE)).toBeDefined()
     expect(await store.lock('l', MINUTE)).toBeUndefined()
+    const count = (value: JsonObject | undefined) => ({ n: Number(value?.['n'] ?? 0) + 1 })
+    for (let n = 0; n < 3; n++) await store.update('login', 'u', { ttlMs: MINUTE, family: 'f' }, count)
+    expect((await store.get('login', 'u'))?.value).toEqual({ n: 3 })
     expect(lost).toBeGreaterThan(16)
   })
 

@@ -3,7 +3,16 @@ import { createBackoff } from '@thv/kernel/backoff'
 import { type Clock, systemClock, type Timer } from '@thv/kernel/clock'
 import { isThvError, ThvError } from '@thv/kernel/errors'
 import type { JsonObject } from '@thv/kernel/json'
-import type { AuthRecord, AuthRecordKind, AuthStore, Consumption, PutOptions, Replacement, RevocationListener } from '../auth/auth-store.ts'
+import type {
+  AuthRecord,
+  AuthRecordKind,
+  AuthStore,
+  Consumption,
+  PutOptions,
+  RecordChange,
+  Replacement,
+  RevocationListener,
+} from '../auth/auth-store.ts'
 import * as scripts from './auth-scripts.ts'
 import { LostAnswers, type Undo } from './lost-answers.ts'
 import type { RecordCipher } from './record-cipher.ts'
@@ -79,6 +88,26 @@ export class RedisAuthStore implements AuthStore {
     const { mark, members } = this.#family(family ?? '')
     const data = this.#cipher.seal(JSON.stringify(value), key)
     await this.#run(scripts.PUT, [key, mark, members], [data, Math.ceil(ttlMs), family === undefined ? 0 : 1])
+  }
+
+  async update(kind: AuthRecordKind, id: string, { ttlMs, family }: PutOptions, change: RecordChange): Promise<void> {
+    if (!(ttlMs > 0)) throw new RangeError(`a record needs a lifetime above 0, not ${ttlMs}`)
+    const key = this.#key(kind, id)
+    const { mark, members } = this.#family(family ?? '')
+    const deadline = this.#clock.monotonic() + this.#patienceMs
+    const backoff = createBackoff({ baseMs: 20, maxMs: 200 })
+    for (;;) {
+      const found = await this.#run(scripts.GET, [key], [])
+      const before = Array.isArray(found) ? (found[0] as Buffer) : undefined
+      const value = change(before && this.#open(before, key))
+      if (value === undefined) return
+      const data = this.#cipher.seal(JSON.stringify(value), key)
+      const args = [data, Math.ceil(ttlMs), family === undefined ? 0 : 1, before ?? '']
+      if (Number(await this.#run(scripts.UPDATE, [key, mark, members], args)) === 1) return
+      const wait = backoff.next()
+      if (this.#clock.monotonic() + wait > deadline) throw this.#unavailable(new Error('others keep changing the record'))
+      await this.#clock.sleep(wait, this.#closing.signal)
+    }
   }
 
   async take(kind: AuthRecordKind, id: string): Promise<JsonObject | undefined> {

@@ -31,6 +31,36 @@ export function describeAuthStore(name: string, open: () => Promise<{ store: Aut
       expect(await store.get('login', id)).toBeUndefined()
     })
 
+    it('keeps the changes of all who update a record at once', async ({ expect }) => {
+      const { store, passed } = await open()
+      const [id, family] = [randomUUID(), randomUUID()]
+      const add = (n: number) => store.update('login', id, { ttlMs: SHORT, family }, (value) => ({ all: [...listOf(value?.['all']), n] }))
+      const numbers = Array.from({ length: 10 }, (_, n) => n)
+      await Promise.all(numbers.map(add))
+      expect(listOf((await store.get('login', id))?.value['all']).toSorted((a, b) => a - b)).toEqual(numbers)
+      await store.update('login', id, { ttlMs: MINUTE, family }, () => undefined)
+      await passed(SHORT + 1)
+      expect(await store.get('login', id)).toBeUndefined()
+      await add(1)
+      expect((await store.get('login', id))?.value).toEqual({ all: [1] })
+      await store.revokeFamily(family, MINUTE)
+      await add(2)
+      expect(await store.get('login', id)).toBeUndefined()
+    })
+
+    it('updates a record that was consumed or taken as it is put', async ({ expect }) => {
+      const { store } = await open()
+      const [consumed, taken] = [randomUUID(), randomUUID()]
+      await store.put('refresh', consumed, { value: { n: 1 }, ttlMs: MINUTE })
+      await store.consume('refresh', consumed, { graceMs: 0 })
+      await store.update('refresh', consumed, { ttlMs: MINUTE }, (value) => ({ ...value, m: 2 }))
+      expect(await store.get('refresh', consumed)).toEqual({ value: { n: 1, m: 2 }, consumedAt: expect.any(Number) })
+      await store.put('pending', taken, { value: { n: 1 }, ttlMs: MINUTE })
+      await store.take('pending', taken)
+      await store.update('pending', taken, { ttlMs: MINUTE }, (value) => ({ ...value, m: 2 }))
+      expect((await store.get('pending', taken))?.value).toEqual({ m: 2 })
+    })
+
     it('gives a record to one of many who take it', async ({ expect }) => {
       const { store } = await open()
       const id = randomUUID()
@@ -136,4 +166,8 @@ export function describeAuthStore(name: string, open: () => Promise<{ store: Aut
       await expect.poll(() => before, { timeout: 10_000 }).toContain(family)
     })
   })
+}
+
+function listOf(value: unknown): number[] {
+  return Array.isArray(value) ? (value as number[]) : []
 }
