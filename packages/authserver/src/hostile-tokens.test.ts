@@ -261,6 +261,35 @@ describe('limits of one address', () => {
     expect((await server.register()).status).toBe(201)
   })
 
+  it('RFC 6585 §4: a hundred people behind one address begin their login at once, and the next one gets a page that tries again', async () => {
+    const clock = new TestClock()
+    await using server = await startTestAuthServer({ oneAddress: true, clock })
+    const open = () => fetch(`${server.issuer}/oauth/authorize`)
+    const first = await Promise.all(Array.from({ length: 100 }, open))
+    expect(first.filter(({ status }) => status === 429)).toEqual([])
+    const answer = await open()
+    const [seconds, text] = [Number(answer.headers.get('retry-after')), await answer.text()]
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([429, 'text/html; charset=utf-8'])
+    expect(seconds).toBeOneOf([1, 2, 3, 4])
+    expect(text).toContain(`<meta http-equiv="refresh" content="${seconds}">`)
+    expect(text).toMatch(new RegExp(`tries again in ${seconds} seconds?\\.`))
+    expect(text).not.toContain('<script')
+    expect(answer.headers.get('content-security-policy')).toContain("default-src 'none'")
+    await clock.advance(1_000)
+    expect((await open()).status).not.toBe(429)
+  })
+
+  it('RFC 6585 §4: a form that is turned away is not sent again by the page', async () => {
+    await using server = await startTestAuthServer({ oneAddress: true, clock: new TestClock() })
+    const send = () => fetch(`${server.issuer}/oauth/account`, { method: 'POST', body: new URLSearchParams({ 'end-all': '1' }) })
+    for (let n = 0; n < 20; n++) expect((await send()).status).toBe(403)
+    const answer = await send()
+    const [seconds, text] = [answer.headers.get('retry-after'), await answer.text()]
+    expect(answer.status).toBe(429)
+    expect(text).toMatch(new RegExp(`Go back and try again in ${seconds} seconds?\\.`))
+    expect(text).not.toContain('http-equiv')
+  })
+
   it('RFC 6749 §2.3.1: wrong client secrets are limited', async () => {
     await using server = await startTestAuthServer({ oneAddress: true, clock: new TestClock() })
     const ask = (path: string) =>

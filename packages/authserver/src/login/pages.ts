@@ -61,6 +61,16 @@ export function errorPage(text: string): Page {
   )
 }
 
+/** For a browser that came too often, or shares its address with others who did. `isForm`: what it sent must not be sent again by itself. */
+export function waitPage(seconds: number, { isForm }: { readonly isForm: boolean }): Page {
+  const time = seconds === 1 ? '1 second' : `${seconds} seconds`
+  const advice = isForm
+    ? `Nothing has changed. Go back and try again in ${time}.`
+    : `This page tries again in ${time}. If it does not, load it again.`
+  const body = `<h1>Please wait a moment</h1>\n<p>The server gets too many requests from your network.</p>\n<p>${advice}</p>`
+  return page('Please wait', body, ["'none'"], isForm ? '' : `<meta http-equiv="refresh" content="${seconds}">\n`)
+}
+
 export interface ConnectView {
   /** The application whose session gets to use the provider. */
   readonly application: string
@@ -95,8 +105,8 @@ export function notConnectedPage(provider: string): Page {
   return page('Not connected', body, ["'none'"])
 }
 
-export function page(title: string, body: string, formTargets: readonly string[]): Page {
-  const html = `<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta name="viewport" content="width=device-width">\n<meta name="color-scheme" content="light dark">\n<title>${escapeHtml(title)}</title>\n<style>${STYLE}</style>\n</head>\n<body>\n${body}\n</body>\n</html>\n`
+export function page(title: string, body: string, formTargets: readonly string[], head = ''): Page {
+  const html = `<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta name="viewport" content="width=device-width">\n<meta name="color-scheme" content="light dark">\n${head}<title>${escapeHtml(title)}</title>\n<style>${STYLE}</style>\n</head>\n<body>\n${body}\n</body>\n</html>\n`
   const policy = [
     "default-src 'none'",
     `style-src '${STYLE_HASH}'`,

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { headerText } from '@thv/http/header-map'
 import type { Exchange } from '@thv/http/server/exchange'
@@ -17,7 +18,7 @@ import type { Account } from '../login/account.ts'
 import type { Connect } from '../login/connect.ts'
 import { sendPage } from '../login/http.ts'
 import type { LoginFlow } from '../login/login-flow.ts'
-import { errorPage } from '../login/pages.ts'
+import { errorPage, waitPage } from '../login/pages.ts'
 import type { LoginEvents } from '../login-events.ts'
 import { loginBase, PATHS } from '../paths/server-paths.ts'
 import { type AssertionOptions, answerAssertion, withBody } from './assertion-grant.ts'
@@ -57,6 +58,10 @@ const WELL_KNOWN = ['/.well-known/oauth-authorization-server', '/.well-known/ope
 const OWN_PATHS: ReadonlySet<string> = new Set(Object.values(PATHS).filter((path) => !path.endsWith('/')))
 /** Paths where a client may prove its secret, and guess at that of another. */
 const WITH_SECRETS: ReadonlySet<string> = new Set([PATHS.token, PATHS.revoke, PATHS.introspect])
+/** Paths that browsers open. */
+const PAGES: ReadonlySet<string> = new Set([PATHS.authorize, PATHS.connect, PATHS.account])
+/** Browsers that were turned away together do not come back together. */
+const SPREAD_SECONDS = 3
 /** The library refuses it as it should. */
 const UNSUPPORTED = 'unsupported'
 const MAX_BODY = 64 << 10
@@ -76,8 +81,10 @@ export function createServerRoutes(options: ServerRoutesOptions): ServerRoutes {
   const { config, clients, clock } = options
   const limits = {
     [PATHS.register]: new AddressLimit({ perSecond: 1, burst: 5 }, clock),
-    [PATHS.authorize]: new AddressLimit({ perSecond: 10, burst: 20 }, clock),
-    [PATHS.connect]: new AddressLimit({ perSecond: 10, burst: 20 }, clock),
+    // A whole office may have one address. Logins of ten minutes at this rate are fewer than a store takes.
+    [PATHS.authorize]: new AddressLimit({ perSecond: 10, burst: 100 }, clock),
+    [PATHS.connect]: new AddressLimit({ perSecond: 10, burst: 100 }, clock),
+    // It reads all sessions of a user.
     [PATHS.account]: new AddressLimit({ perSecond: 10, burst: 20 }, clock),
     [PATHS.token]: new AddressLimit({ perSecond: 50, burst: 100 }, clock),
   } as Readonly<Record<string, AddressLimit>>
@@ -114,6 +121,12 @@ export function createServerRoutes(options: ServerRoutesOptions): ServerRoutes {
     const limited = path.startsWith(PATHS.connect) ? PATHS.connect : path
     const wait = Math.max(limits[limited]?.take(address) ?? 0, WITH_SECRETS.has(path) ? wrongSecrets.wait(address) : 0)
     if (wait === 0) return false
+    if (PAGES.has(limited)) {
+      const seconds = wait + randomInt(SPREAD_SECONDS + 1)
+      exchange.response.setHeader('Retry-After', String(seconds))
+      sendPage(exchange.response, 429, waitPage(seconds, { isForm: exchange.method === 'POST' }))
+      return true
+    }
     sendJson(
       exchange,
       { error: 'temporarily_unavailable', error_description: 'too many requests' },
