@@ -23,7 +23,7 @@ describe('error registry', () => {
       ['forbidden_host', 4031, 403, 'Host or Origin not allowed'],
       ['insufficient_scope', 4032, 403, 'Insufficient scope'],
       ['login_needed', 4033, 403, 'A login at a provider is needed'],
-      ['url_elicitation_required', -32042, 403, 'A login at a provider is needed'],
+      ['url_elicitation_required', -32042, 200, 'A login at a provider is needed'],
       ['method_not_allowed', 405, 405, 'HTTP method not allowed'],
       ['not_acceptable', 406, 406, 'Not acceptable'],
       ['body_too_large', 413, 413, 'Body too large'],

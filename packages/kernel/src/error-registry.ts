@@ -123,7 +123,7 @@ export const wireErrors = {
   // Revision 2025-11-25 only, and only to clients that declared URL elicitation: never to be sent to a 2026-07-28 client.
   url_elicitation_required: {
     jsonRpcCode: -32042,
-    httpStatus: 403,
+    httpStatus: 200,
     text: 'A login at a provider is needed',
     meaning:
       'The call needs a provider where the user has not logged in. The data of the error has a link for the user; repeat the call after the login.',

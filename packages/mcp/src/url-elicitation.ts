@@ -24,5 +24,5 @@ export function withLinks(rejection: Rejection, { capabilities, version }: Legac
   const data = { elicitations }
   // The detail is about one login.
   const isWhole = detail !== undefined && links.length === 1
-  return reject('url_elicitation_required', { httpStatus: 200, inBand: true, data, ...(isWhole && { detail }) })
+  return reject('url_elicitation_required', { inBand: true, data, ...(isWhole && { detail }) })
 }
