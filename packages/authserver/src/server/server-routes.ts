@@ -249,7 +249,8 @@ export function createServerRoutes(options: ServerRoutesOptions): ServerRoutes {
     if (path.startsWith(PATHS.connect))
       return await withForm(exchange, (form) => options.connect(exchange, path.slice(PATHS.connect.length), form))
     if (path.startsWith(PATHS.login)) return await interaction(exchange, path)
-    const isAssertion = path === PATHS.token && method === 'POST' && options.assertions !== undefined
+    if (WITH_SECRETS.has(path) && method !== 'POST') return sendMethodNotAllowed(exchange, cors === undefined ? 'POST' : 'POST, OPTIONS')
+    const isAssertion = path === PATHS.token && options.assertions !== undefined
     const forLibrary = isAssertion ? await unlessAssertion(exchange, options.assertions) : request
     if (forLibrary === undefined) return
     const query = path === PATHS.authorize ? await libraryQuery(exchange.query) : exchange.query
