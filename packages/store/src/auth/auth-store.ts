@@ -61,8 +61,9 @@ export interface Replacement {
 
 /**
  * Where an authorization server keeps what must outlive a request. Each method is atomic: of any number of simultaneous calls of `consume`,
- * `take` or `addOnce` one is the first. Rejects with `store_unavailable` when the outcome is not known or there is no room; nothing is
- * consumed then that a client could not present again.
+ * `take` or `addOnce` one is the first. Rejects with `store_unavailable` when the outcome is not known or there is no room. What was consumed,
+ * taken, added or locked then is given back as soon as the store answers, unless that takes minutes, or this process ends before; until then
+ * other replicas find it used.
  */
 export interface AuthStore extends AsyncDisposable {
   get(kind: AuthRecordKind, id: string): Promise<AuthRecord | undefined>

@@ -2,7 +2,7 @@ import { redisScript } from './redis-client.ts'
 
 /*
  * A record is a hash: d(ata), c (when it was consumed, by the clock of Redis), a (the attempt that consumed it), n (it was consumed again within
- * its grace), t (the attempt that took it; the record is gone for everybody else). An attempt is a random text that a repetition after a lost answer has again, so that it gets the
+ * its grace), t (the attempt that took it; the record is gone for everybody else), e (how long it had left then). An attempt is a random text that a repetition after a lost answer has again, so that it gets the
  * same answer and nothing is used up by a connection that broke. All keys of one server have the same hash tag, so they are in one slot.
  */
 /** A client relies on the write. */
@@ -45,15 +45,27 @@ if data ~= ARGV[4] then return 0 end${WRITE}`,
   DURABLE,
 )
 
-/** KEYS: record. ARGV: attempt, how long a repetition is answered. */
+/** KEYS: record. ARGV: attempt, how long a repetition is answered, and the record can be given back. */
 export const TAKE = redisScript(`
 local r = redis.call('HMGET', KEYS[1], 'd', 't')
 if not r[1] or (r[2] and r[2] ~= ARGV[1]) then return nil end
 if not r[2] then
-  redis.call('HSET', KEYS[1], 't', ARGV[1])
-  if redis.call('PTTL', KEYS[1]) > tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+  local left = redis.call('PTTL', KEYS[1])
+  redis.call('HSET', KEYS[1], 't', ARGV[1], 'e', left)
+  if left > tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 end
 return r[1]`)
+
+/** KEYS: record. ARGV: attempt. Gives back what this attempt took. */
+export const UNTAKE = redisScript(
+  `
+local r = redis.call('HMGET', KEYS[1], 't', 'e')
+if r[1] ~= ARGV[1] then return 0 end
+redis.call('HDEL', KEYS[1], 't', 'e')
+redis.call('PEXPIRE', KEYS[1], r[2])
+return 1`,
+  DURABLE,
+)
 
 /** KEYS: record. ARGV: attempt, grace. */
 export const CONSUME = redisScript(

@@ -1,7 +1,7 @@
 import { TestClock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
 import { describe, expect, it } from 'vitest'
-import { UNCONSUME } from './auth-scripts.ts'
+import { UNCONSUME, UNTAKE } from './auth-scripts.ts'
 import { LostAnswers } from './lost-answers.ts'
 import { createRecordCipher } from './record-cipher.ts'
 import { RedisAuthStore } from './redis-auth-store.ts'
@@ -32,21 +32,24 @@ const lost = () => new ThvError('redis_unavailable', 'it does not answer')
 const undoOf = (id: number) => ({ script: UNCONSUME, keys: [`k${id}`], args: [`attempt ${id}`] })
 
 describe('operations that were given up', () => {
-  it('are taken back also where Redis refused the repetition of one that it may have carried out', async () => {
+  it.each([
+    ['consumed', UNCONSUME, (store: RedisAuthStore) => store.consume('code', 'c', { graceMs: 0 })],
+    ['taken', UNTAKE, (store: RedisAuthStore) => store.take('pending', 'p')],
+  ])('are taken back also where Redis refused the repetition of one that it may have carried out: %s', async (_, script, work) => {
     const clock = new TestClock()
     const answers = [lost(), Object.assign(new Error('OOM command not allowed'), { name: 'ReplyError' })]
-    const { redis, calls } = fakeRedis(({ script }) => {
-      const error = script === UNCONSUME ? undefined : answers.shift()
+    const { redis, calls } = fakeRedis((call) => {
+      const error = call.script === script ? undefined : answers.shift()
       if (error !== undefined) throw error
       return 1
     })
     await using store = new RedisAuthStore({ redis, cipher: createRecordCipher(['s']), keyPrefix: 'thv:auth:{a:b}:', clock })
-    const consumed = store.consume('code', 'c', { graceMs: 0 }).catch((error: unknown) => error)
+    const worked = work(store).catch((error: unknown) => error)
     await clock.advance(1_000)
-    expect(await consumed).toMatchObject({ code: 'store_unavailable' })
+    expect(await worked).toMatchObject({ code: 'store_unavailable' })
     await clock.advance(1_000)
     const [first, second, undo, ...more] = calls
-    expect([second?.args, undo?.script, more]).toEqual([first?.args, UNCONSUME, []])
+    expect([second?.args, undo?.script, more]).toEqual([first?.args, script, []])
     expect([undo?.keys, undo?.args]).toEqual([first?.keys, first?.args.slice(0, 1)])
   })
 

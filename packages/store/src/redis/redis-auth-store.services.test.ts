@@ -7,7 +7,7 @@ import { startRedisCluster, type TestRedisCluster } from '@thv/testkit/redis/red
 import { redisProblem } from '@thv/testkit/redis/redis-programs'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { describeAuthStore } from '../testing/auth-store-contract.ts'
-import { RELEASE, UNCONSUME } from './auth-scripts.ts'
+import { RELEASE, UNCONSUME, UNTAKE } from './auth-scripts.ts'
 import { createRecordCipher } from './record-cipher.ts'
 import { RedisAuthStore } from './redis-auth-store.ts'
 import { openRedis, type RedisClient, type RedisClientOptions, redisScript } from './redis-client.ts'
@@ -56,7 +56,7 @@ describeRedis('one Redis', () => {
         async run(...call) {
           const lost = new ThvError('redis_unavailable', 'lost')
           const [script] = call
-          if (state.isLossy && (script === UNCONSUME || script === RELEASE)) throw lost
+          if (state.isLossy && [UNCONSUME, UNTAKE, RELEASE].includes(script)) throw lost
           const answer = await redis.run(...call)
           if (state.isLossy) throw lost
           return answer
@@ -67,6 +67,7 @@ describeRedis('one Redis', () => {
       const other = stack.use(open(redis, { keyPrefix }))
       await other.put('code', 'c', { value: {}, ttlMs: MINUTE, family: 'f' })
       await other.put('refresh', 'r', { value: { id: 'r' }, ttlMs: 10 * MINUTE, family: 'f' })
+      await other.put('pending', 'p', { value: { id: 'p' }, ttlMs: 10 * MINUTE })
       const lose = async (work: () => Promise<unknown>) => {
         state.isLossy = true
         await expect(work()).rejects.toMatchObject({ code: 'store_unavailable' })
@@ -82,12 +83,16 @@ describeRedis('one Redis', () => {
       await lose(() => store.consume('code', 'c', { graceMs: 0 }))
       await lose(() => store.replace({ from, to: to('r2'), prolonged: [] }))
       await lose(() => store.addOnce('assertion', 'a', MINUTE))
+      await lose(() => store.take('pending', 'p'))
+      expect(await other.get('pending', 'p')).toBeUndefined()
       await lose(() => store.lock('last', MINUTE))
       expect((await other.get('refresh', 'r'))?.consumedAt).toEqual(expect.any(Number))
       state.isLossy = false
       await settled(other)
       expect(await other.consume('code', 'c', { graceMs: 0 })).toBe('first')
       expect(await other.addOnce('assertion', 'a', MINUTE)).toBe(true)
+      expect(await other.take('pending', 'p')).toEqual({ id: 'p' })
+      expect(await other.take('pending', 'p')).toBeUndefined()
       expect(await other.get('refresh', 'r')).toEqual({ value: { id: 'r' }, consumedAt: undefined })
       expect(await other.get('refresh', 'r2')).toBeUndefined()
       expect(await other.replace({ from, to: to('r3'), prolonged: [] })).toBe('first')

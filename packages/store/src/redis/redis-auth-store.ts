@@ -44,8 +44,8 @@ const NAMES: Readonly<Record<AuthRecordKind, string>> = {
 }
 
 const PATIENCE_MS = 10_000
-/** Longer than an operation is repeated. */
-const REPETITION_MS = 30_000
+/** Longer than an operation is repeated, and taken back after that. */
+const TAKEN_MS = 150_000
 const POLL_MS = 2_000
 /** Clocks of a primary and its successor differ; listeners may receive a revocation twice. */
 const OVERLAP_MS = 60_000
@@ -111,8 +111,9 @@ export class RedisAuthStore implements AuthStore {
   }
 
   async take(kind: AuthRecordKind, id: string): Promise<JsonObject | undefined> {
-    const key = this.#key(kind, id)
-    const data = await this.#run(scripts.TAKE, [key], [randomUUID(), REPETITION_MS])
+    const [key, attempt] = [this.#key(kind, id), randomUUID()]
+    const undo = { script: scripts.UNTAKE, keys: [key], args: [attempt] }
+    const data = await this.#run(scripts.TAKE, [key], [attempt, TAKEN_MS], undo)
     return Buffer.isBuffer(data) ? this.#open(data, key) : undefined
   }
 
