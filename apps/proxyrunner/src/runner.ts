@@ -20,6 +20,7 @@ import { protectedResourceOf } from '@thv/middleware/run-config/protected-resour
 import { openSharedState, type SharedState } from '@thv/middleware/run-config/shared-state'
 import { isRemote, type RunConfig } from '@thv/runconfig/run-config'
 import { runConfigError } from '@thv/runconfig/run-config-errors'
+import { CHECKSUM_VARIABLE } from '@thv/runconfig/run-config-mount'
 import { createMemorySessionStore } from '@thv/store/memory-session-store'
 import type { JsonValue, SessionStore } from '@thv/store/session-store'
 import type { Logger } from '@thv/telemetry/log'
@@ -58,6 +59,8 @@ export interface RunningRunner {
 
 /** Time limit for draining clients, below the 75 s that Kubernetes gives between the signal and the end. */
 const DRAIN_MS = 55_000
+/** How long the mounted policies of a pod may take to become the right ones: the kubelet refreshes every minute or two. */
+const POLICIES_MS = 180_000
 
 /**
  * Puts a runner together and opens its door. It listens before the server behind it is up, and says in `/ready` how far that is.
@@ -69,7 +72,8 @@ export async function startRunner(options: RunnerOptions): Promise<RunningRunner
   const metrics = createMetrics()
   const outbound = options.providers ?? createOutbound({ clock })
   lifecycle.onShutdown('providers', () => outbound.close())
-  const policies = await openPolicies(config, { log, metrics, clock, workerEntry: options.workerEntry })
+  const awaited = env[CHECKSUM_VARIABLE] ? { limitMs: POLICIES_MS, signal: lifecycle.signal } : undefined
+  const policies = await openPolicies(config, { log, metrics, clock, workerEntry: options.workerEntry, awaited })
   const state = await openSharedState({ config, env, log, metrics, clock })
   if (state !== undefined) lifecycle.onShutdown('redis', async () => void (await state[Symbol.asyncDispose]()))
   const keepsTokens = sendsUpstreamTokens(config) || policies?.current.primaryUpstreamProvider !== undefined

@@ -1,11 +1,15 @@
+import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import { createOutbound } from '@thv/http/outbound/outbound'
 import type { Exchange } from '@thv/http/server/exchange'
 import { systemClock } from '@thv/kernel/clock'
 import { readRunConfig } from '@thv/runconfig/read-run-config'
 import type { RunConfig } from '@thv/runconfig/run-config'
+import { AUTHZ_PATH } from '@thv/runconfig/run-config-mount'
 import { createMetrics } from '@thv/telemetry/metrics'
 import { CollectingLog } from '@thv/telemetry/testing/collecting-log'
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { pipelineFromRunConfig } from '../from-run-config.ts'
 import type { ToolsRequest } from '../pipeline/tool-source.ts'
 import { testContext } from '../testing/test-context.ts'
@@ -54,6 +58,39 @@ it('a run config whose policies do not work is refused, by field', async () => {
       code: 'run_config_invalid',
       message: expect.stringMatching(/^authz_config_path: /),
     })
+})
+
+it.each([
+  ['another provider', 'new'],
+  ['a provider where the document names none', undefined],
+])('mounted policies that still name %s are waited for, as long as the limit is', async (_, provider) => {
+  await using stack = new AsyncDisposableStack()
+  const root = await mkdtemp(join(tmpdir(), 'thv-mounted-'))
+  stack.defer(() => rm(root, { recursive: true }))
+  vi.stubEnv('THV_ROOT', root)
+  stack.defer(() => void vi.unstubAllEnvs())
+  const file = join(root, AUTHZ_PATH)
+  await mkdir(dirname(file), { recursive: true })
+  const write = async (named: string | undefined) => {
+    const { authz_config } = cedar('permit(principal, action, resource);')
+    const document = { ...authz_config, cedar: { ...authz_config.cedar, primary_upstream_provider: named } }
+    await writeFile(`${file}.new`, JSON.stringify(document))
+    await rename(`${file}.new`, file)
+  }
+  const config = {
+    ...configOf({ authz_config_path: AUTHZ_PATH }),
+    ...(provider !== undefined && { authz_primary_upstream_provider: provider }),
+  }
+  const { signal } = new AbortController()
+  await write('old')
+  await expect(openPolicies(config, { ...deps(), awaited: { limitMs: 0, signal } })).rejects.toMatchObject({ code: 'run_config_invalid' })
+  const parts = deps()
+  const opened = openPolicies(config, { ...parts, awaited: { limitMs: 60_000, signal } })
+  await expect.poll(() => parts.log.lines.join(), { timeout: 20_000 }).toContain('waiting')
+  await write(provider)
+  const policies = await opened
+  expect(policies?.current.primaryUpstreamProvider).toBe(provider)
+  await policies?.close()
 })
 
 it('a pipeline without the policies that its run config asks for cannot be made', async () => {

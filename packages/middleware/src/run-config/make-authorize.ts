@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto'
 import { readBearer } from '@thv/auth/incoming/bearer'
 import { HINTS, type Hints } from '@thv/authz/access/operation'
+import { createBackoff } from '@thv/kernel/backoff'
 import { mountedPath } from '@thv/kernel/mounted-path'
 import type { RunConfig } from '@thv/runconfig/run-config'
 import { runConfigError } from '@thv/runconfig/run-config-errors'
+import { AUTHZ_PATH } from '@thv/runconfig/run-config-mount'
 import { createAuthorize } from '../authorize/authorize.ts'
 import { createDecisionMetrics, createLoadMetrics } from '../authorize/authorize-metrics.ts'
 import { LivePolicies } from '../authorize/live-policies.ts'
@@ -18,6 +20,11 @@ import { challengesOf } from './make-authenticate.ts'
 export interface OpenPoliciesDeps extends Pick<MiddlewareDeps, 'log' | 'clock' | 'metrics'> {
   /** Main module of worker threads, which calls `runPolicyWorker` in them: a bundle names itself. */
   readonly workerEntry?: URL | undefined
+  /**
+   * The file is made together with the document, and changes some time after it: one that names another provider, or one where the document
+   * names none, is waited for. Without it such a file is refused at once, and may be the only one that names a provider.
+   */
+  readonly awaited?: { readonly limitMs: number; readonly signal: AbortSignal } | undefined
 }
 
 /**
@@ -31,10 +38,19 @@ export async function openPolicies(config: RunConfig, deps: OpenPoliciesDeps): P
   const { loaded: onLoaded } = createLoadMetrics(deps.metrics)
   try {
     const source = inline === undefined ? { path: mountedPath(checkedPath(path ?? '')) } : { config: inline }
-    const live = await LivePolicies.open({ source, server, workerEntry }, { log, clock, onLoaded })
-    if (copy === undefined || live.current.primaryUpstreamProvider === copy) return live
-    await live.close()
-    throw runConfigError('run_config_invalid', 'authz_primary_upstream_provider is not the provider that the policies name')
+    const awaited = inline === undefined && path === AUTHZ_PATH ? deps.awaited : undefined
+    const deadline = clock.monotonic() + (awaited?.limitMs ?? 0)
+    const backoff = createBackoff({ baseMs: 250, maxMs: 5_000 })
+    for (;;) {
+      const live = await LivePolicies.open({ source, server, workerEntry }, { log, clock, onLoaded })
+      const { primaryUpstreamProvider: named } = live.current
+      if (named === copy || (copy === undefined && awaited === undefined)) return live
+      await live.close()
+      if (clock.monotonic() >= deadline)
+        throw runConfigError('run_config_invalid', 'authz_primary_upstream_provider is not the provider that the policies name')
+      if (backoff.failures === 0) log.info('the policies are not yet those of the run config; waiting', { path })
+      await clock.sleep(Math.min(backoff.next(), deadline - clock.monotonic()), awaited?.signal)
+    }
   } catch (error) {
     if (!(error instanceof InvalidOptions)) throw error
     throw runConfigError('run_config_invalid', `${inline === undefined ? 'authz_config_path' : 'authz_config'}: ${error.message}`)
