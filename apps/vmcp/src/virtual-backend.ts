@@ -7,6 +7,7 @@ import { SERVED_VERSIONS } from '@thv/mcp/versions'
 import type { Rejection } from '@thv/mcp/wire-errors'
 import type { MessageContext, SessionContext } from '@thv/middleware/pipeline/request-context'
 import type { SessionStore } from '@thv/store/session-store'
+import type { RunningWorkflows } from './compose/running-workflows.ts'
 import { LegacyEndpoint } from './legacy/legacy-endpoint.ts'
 import { checkHealth } from './members/health-checks.ts'
 import type { Member } from './members/member.ts'
@@ -19,6 +20,7 @@ export interface VirtualBackendOptions {
   readonly store: SessionStore<LiveSessionRecord>
   readonly sessionTtlMs: number
   readonly metrics: StreamMetrics
+  readonly running?: RunningWorkflows | undefined
   /** Of health checks that begin now. */
   checks(): { readonly intervalMs: number; readonly timeoutMs: number }
 }
@@ -36,9 +38,9 @@ export class VirtualBackend implements Backend {
   #onQuiet: (() => void) | undefined
 
   constructor(options: VirtualBackendOptions) {
-    const { offer, store, sessionTtlMs: ttlMs, metrics } = options
+    const { offer, store, sessionTtlMs: ttlMs, metrics, running } = options
     this.#options = options
-    this.#legacy = new LegacyEndpoint({ offer, store, ttlMs, metrics })
+    this.#legacy = new LegacyEndpoint({ offer, store, ttlMs, metrics, running })
     this.#modern = new ModernEndpoint(offer, metrics)
     offer.view.onChange((changed) => {
       this.#legacy.announce(changed)
@@ -146,9 +148,11 @@ export class VirtualBackend implements Backend {
   }
 
   async close(): Promise<void> {
-    const { offer } = this.#options
+    const { offer, running } = this.#options
     this.#closing.abort()
+    running?.leave()
     this.#legacy.sessions.close()
+    await running?.close()
     await this.#modern.close()
     await offer.composites.close()
     offer.deadlines.close()

@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import { createGateway } from '@thv/gateway/gateway'
 import { addGatewayGauges } from '@thv/gateway/metrics/gateway-gauges'
 import { startMetricsServer } from '@thv/gateway/metrics-server'
@@ -14,13 +15,14 @@ import { pipelineFromRunConfig } from '@thv/middleware/from-run-config'
 import { mountOf } from '@thv/middleware/login/login-server'
 import { LateToolSource } from '@thv/middleware/pipeline/tool-source'
 import { protectedResourceOf } from '@thv/middleware/run-config/protected-resource-of'
-import { openSharedState } from '@thv/middleware/run-config/shared-state'
+import { openSharedState, type SharedState } from '@thv/middleware/run-config/shared-state'
 import { createMemorySessionStore } from '@thv/store/memory-session-store'
 import type { JsonValue } from '@thv/store/session-store'
 import type { Log } from '@thv/telemetry/log'
 import { createMetrics, type Metrics } from '@thv/telemetry/metrics'
 import { addMemoryRelease, addProcessMetrics } from '@thv/telemetry/process-metrics'
 import type { VmcpConfig } from '@thv/vmcpconfig/vmcp-config'
+import { RunningWorkflows } from './compose/running-workflows.ts'
 import { SharedWorkflows } from './compose/shared-workflows.ts'
 import { SuspendedWorkflows } from './compose/suspended-workflows.ts'
 import { frontConfig, openFrontLogin, openFrontPolicies } from './config/front-config.ts'
@@ -62,6 +64,8 @@ export interface VmcpServerOptions {
   readonly isPod?: boolean | undefined
   /** Main module of the worker that reads policies. */
   readonly workerEntry?: URL | undefined
+  /** That replicas share; those of the configured Redis unless given. */
+  readonly stores?: Pick<SharedState, 'sessions'> | undefined
   /** How long clients wait for lists that never came; a second unless given. */
   readonly firstWaitMs?: number | undefined
 }
@@ -113,17 +117,20 @@ export async function startVmcp(options: VmcpServerOptions): Promise<RunningVmcp
   roster.apply(discovered?.backends ?? [], healthSettings(config))
   const view = new ViewCache({ roster, settings: viewSettings(config), clock, log, firstWaitMs: options.firstWaitMs })
   const seal = sealKeys.sealFor('workflows')
-  const shared = state?.sessions<JsonValue>('workflow:')
+  const stores = options.stores ?? state
+  const shared = stores?.sessions<JsonValue>('workflow:')
   const waiting = shared === undefined ? new SuspendedWorkflows(clock, seal) : new SharedWorkflows({ store: shared, seal, clock, log })
-  const used = state?.sessions<JsonValue>('used-state:')
+  const used = stores?.sessions<JsonValue>('used-state:')
   if (used !== undefined) lifecycle.onShutdown('used states', () => used.close())
   const usedStates = used === undefined ? new LocalUsedStates() : new SharedUsedStates(used, log)
   const offer = new Offer({ config, roster, view, pipeline, clock, log, version, sealKeys, usedStates, waiting, policies, workflows })
-  const store = state?.sessions<LiveSessionRecord>() ?? createMemorySessionStore<LiveSessionRecord>({ clock })
+  const store = stores?.sessions<LiveSessionRecord>() ?? createMemorySessionStore<LiveSessionRecord>({ clock })
   lifecycle.onShutdown('sessions', () => store.close())
+  const noted = stores?.sessions<JsonValue>('running:')
+  const running = noted && new RunningWorkflows({ store: noted, clock, log, replica: hostname() })
   const { sessionTtlMs } = options
   const checks = () => checkSettings(offer.config)
-  const backend = new VirtualBackend({ offer, store, sessionTtlMs, checks, metrics: streamMetrics(metrics) })
+  const backend = new VirtualBackend({ offer, store, sessionTtlMs, checks, running, metrics: streamMetrics(metrics) })
   toolSource.bind(backend)
   lifecycle.onShutdown('backends', () => backend.close())
   addViewGauges(metrics, offer)

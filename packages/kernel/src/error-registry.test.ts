@@ -33,6 +33,7 @@ describe('error registry', () => {
       ['backend_connection_lost', 5021, 502, 'Connection to the backend lost'],
       ['credentials_refused', 5022, 502, 'Credentials refused'],
       ['backend_unavailable', 503, 503, 'Backend unavailable'],
+      ['workflow_interrupted', 5035, 503, 'Composite tool interrupted'],
       ['draining', 5031, 503, 'Shutting down'],
       ['pipeline_full', 5032, 503, 'Too many requests at once on one connection'],
       ['credentials_unavailable', 5034, 503, 'Credentials unavailable'],

@@ -185,6 +185,14 @@ export const wireErrors = {
     text: 'Backend unavailable',
     meaning: 'The MCP server cannot be reached, and the request was not carried out. Retry after the time in the Retry-After header.',
   },
+  // Sent to clients of revisions up to 2025-11-25 only: those of 2026-07-28 cannot come back to a stream.
+  workflow_interrupted: {
+    jsonRpcCode: 5035,
+    httpStatus: 503,
+    text: 'Composite tool interrupted',
+    meaning:
+      'The replica that ran the composite tool is gone, and nothing is run again by itself. The data of the error has the number of steps that may have run; repeat the call only if that is safe.',
+  },
   draining: {
     jsonRpcCode: 5031,
     httpStatus: 503,

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { EventLog, type Replay } from './event-log.ts'
+import { EventLog, type Replay, streamOfEvent } from './event-log.ts'
 
 const version = '2025-11-25'
 const dataOf = (replay: Replay) => (replay.outcome === 'replay' ? replay.events.map((event) => event.data) : replay.outcome)
@@ -50,10 +50,12 @@ describe('EventLog', () => {
       for (const event of [log.prime(stream), log.append(stream, 'x'), log.append(stream, 'y')]) {
         expect(event?.id).toMatch(/^[\x21-\x7e]+$/)
         expect(event?.id?.startsWith(`${stream}.`)).toBe(true)
+        expect(streamOfEvent(event?.id ?? '')).toBe(stream)
         ids.add(event?.id ?? '')
       }
     }
     expect(ids.size).toBe(150)
+    for (const other of ['', 'x', 'a.b.c', 'AAAAAAAA.1', 'AAAAAAAA.1.2.3', 'AAAAAAAA.1. 2']) expect(streamOfEvent(other)).toBeUndefined()
   })
 
   it('does not know ids of others', () => {

@@ -22,6 +22,18 @@ export type Replay =
   /** Not an id of this log: of another session, of an earlier process, or made up. */
   | { readonly outcome: 'unknown' }
 
+/** Clients of the version take an event with an id and empty data. */
+export function primesStreams(version: string): boolean {
+  return isLegacyVersion(version) && version >= '2025-11-25'
+}
+
+const EVENT_ID = /^([\w-]{8})\.([0-9a-z]{1,10})\.([0-9a-z]{1,10})$/
+
+/** The stream that an event id is of, also one of another process; undefined if it is no id of an event log. */
+export function streamOfEvent(id: string): StreamId | undefined {
+  return EVENT_ID.test(id) ? id.slice(0, id.lastIndexOf('.')) : undefined
+}
+
 /**
  * The last events of one legacy session, so that a client can resume a stream with `Last-Event-ID`. Ids name their log, their
  * stream and their place; a replay holds only what belonged to that stream. Bounded by count and bytes over the whole session: the
@@ -42,7 +54,7 @@ export class EventLog {
   constructor({ version, maxEvents = 1_000, maxBytes = 1024 * 1024 }: EventLogOptions) {
     this.#maxEvents = maxEvents
     this.#maxBytes = maxBytes
-    this.#primes = isLegacyVersion(version) && version >= '2025-11-25'
+    this.#primes = primesStreams(version)
   }
 
   get size(): number {
@@ -108,7 +120,7 @@ export class EventLog {
 
   /** Only what this log can have given out: right mark, and no number from the future. */
   #parseId(id: string): { stream: StreamId; place: number } | undefined {
-    const match = /^([\w-]{8})\.([0-9a-z]{1,10})\.([0-9a-z]{1,10})$/.exec(id)
+    const match = EVENT_ID.exec(id)
     if (match === null || match[1] !== this.#mark) return undefined
     const stream = Number.parseInt(match[2] ?? '', 36)
     const place = Number.parseInt(match[3] ?? '', 36)

@@ -34,6 +34,14 @@ export interface CompositeClient extends StepClients {
   readonly identity: Identity | undefined
   /** How it is asked: on its stream, by a result that it answers with its next request, or not at all. */
   readonly asks: 'no' | 'input_required' | ((params: JsonObject, signal: AbortSignal) => Promise<JsonObject>)
+  readonly journal?: WorkflowJournal | undefined
+}
+
+/** Notes what may have run, for when this replica is gone. It holds up a step, and never fails one. */
+export interface WorkflowJournal {
+  begin(): Promise<void>
+  /** `hasRun`: a step before has, so that the answer leads to no login any more. */
+  step(id: string, hasRun: boolean): Promise<void>
 }
 
 export interface CompositeRequest {
@@ -76,7 +84,8 @@ export class CompositeCalls {
       if (kept !== undefined && answers === undefined) return await this.#asked(belonging, kept, kept.until)
       const challenge = kept === undefined ? await this.#missingLogins(offer) : undefined
       if (challenge !== undefined) return challenge
-      const logins: StepLogins = { called: 0, challenges: [] }
+      const logins: StepLogins = { called: 0, hasRun: false, challenges: [] }
+      await client.journal?.begin()
       const outcome = await runWorkflow(offer.workflow, {
         ...{ host: this.#host(request, running, logins), params: args as never, signal: running.signal },
         maxParallelSteps: this.#options.maxParallelSteps(),
@@ -142,14 +151,20 @@ export class CompositeCalls {
           this.#options.log.info('a step is not permitted', { tool: offer.name, step: call.step })
           throw new Error(DENIED)
         }
+        if (client.journal !== undefined) {
+          await client.journal.step(call.step, logins.hasRun)
+          signal.throwIfAborted()
+        }
         logins.called++
         try {
-          return await callStepTool(this.#options, { call, route, clients: client }, signal)
+          const result = await callStepTool(this.#options, { call, route, clients: client }, signal)
+          logins.hasRun = true
+          return result
         } catch (error) {
           if (error instanceof StepNeedsLogin) {
             logins.called--
             logins.challenges.push(error.challenge)
-          }
+          } else logins.hasRun = true
           throw error
         }
       },
@@ -170,6 +185,8 @@ export class CompositeCalls {
 interface StepLogins {
   /** Calls that went to a backend. */
   called: number
+  /** One of them has ended. */
+  hasRun: boolean
   readonly challenges: Rejection[]
 }
 

@@ -22,6 +22,7 @@ import type { MessageContext, SessionContext } from '@thv/middleware/pipeline/re
 import type { SessionStore } from '@thv/store/session-store'
 import type { CompositeClient } from '../compose/composite-calls.ts'
 import type { CompositeOffer } from '../compose/composite-offers.ts'
+import type { RunningWorkflows } from '../compose/running-workflows.ts'
 import { LocalRefusal } from '../members/local-refusal.ts'
 import type { Member } from '../members/member.ts'
 import type { ListKind } from '../members/member-lists.ts'
@@ -29,6 +30,7 @@ import type { Offer } from '../offer.ts'
 import { findRoute } from '../route/find-route.ts'
 import { VirtualCall } from '../route/virtual-call.ts'
 import type { SendToClient } from './client-questions.ts'
+import { LeftWorkflows } from './left-workflows.ts'
 import { passingClient } from './passing-client.ts'
 import { MAX_RECORD_BYTES, recordBytes, recordOf, VirtualSession } from './virtual-session.ts'
 
@@ -37,6 +39,8 @@ export interface LegacyEndpointOptions {
   readonly store: SessionStore<LiveSessionRecord>
   readonly ttlMs: number
   readonly metrics: StreamMetrics
+  /** Where replicas share sessions. */
+  readonly running?: RunningWorkflows | undefined
 }
 
 const REPLAY = { replayEvents: 256, replayBytes: 1 << 20 }
@@ -52,10 +56,12 @@ const CHANGES: Readonly<Record<ListKind, string>> = {
 export class LegacyEndpoint {
   readonly sessions: LiveSessions<VirtualSession>
   readonly #options: LegacyEndpointOptions
+  readonly #left: LeftWorkflows | undefined
 
   constructor(options: LegacyEndpointOptions) {
-    const { offer, store, ttlMs } = options
+    const { offer, store, ttlMs, running } = options
     this.#options = options
+    this.#left = running && new LeftWorkflows(running, offer)
     this.sessions = new LiveSessions<VirtualSession>({
       ...{ store, ttlMs, clock: offer.clock, log: offer.log, recordOf },
       revive: (key, record) => this.#revive(key, record),
@@ -80,6 +86,9 @@ export class LegacyEndpoint {
     if (isRejection(session)) return sendRejection(exchange, session)
     if (!acceptedForms(exchange.headers['accept']).sse) return sendRejection(exchange, reject('not_acceptable'))
     if (exchange.closed) return
+    if (this.#left !== undefined && lastEventId !== undefined) {
+      if ((await this.#left.tell(session, exchange, lastEventId)) || exchange.closed) return
+    }
     const stream = session.outlet.connect(exchange, lastEventId)
     context.endStream = () => {
       stream.disconnect(exchange)
@@ -220,7 +229,9 @@ export class LegacyEndpoint {
     const { offer } = this.#options
     const send = wayTo(session, reply)
     const handlers = session.handlers(send)
+    const noted = this.#left?.note(session, { requestId: request.id, reply, call })
     const client: CompositeClient = {
+      journal: noted?.journal,
       ...{ principal: session.principal, party: session.party, identity, isAsking: () => session.questions.size > 0 },
       asks: session.canFillForms ? (params, signal) => session.questions.ask({ method: METHODS.elicit, params }, send, signal) : 'no',
       clientOf: async (member, signal) => ({
@@ -228,10 +239,14 @@ export class LegacyEndpoint {
         options: { handlers, logLevel: session.level },
       }),
     }
-    await call.work(async (running) => {
-      const answer = await offer.composites.run({ offer: composite, params: request.message.params ?? {}, client }, running)
-      return isRejection(answer) ? answer : legacyResult(offer.limited(answer, request.method))
-    })
+    try {
+      await call.work(async (running) => {
+        const answer = await offer.composites.run({ offer: composite, params: request.message.params ?? {}, client }, running)
+        return isRejection(answer) ? answer : legacyResult(offer.limited(answer, request.method))
+      })
+    } finally {
+      noted?.end()
+    }
   }
 
   async #subscription(session: VirtualSession, { request, call }: Answering): Promise<void> {

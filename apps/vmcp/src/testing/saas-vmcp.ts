@@ -2,7 +2,7 @@ import { freePort } from '@thv/testkit/cluster/process/start-on-port'
 import { logIn, registerAt } from '@thv/testkit/oidc/log-in'
 import { type OidcServer, startOidcServer } from '@thv/testkit/oidc/oidc-server'
 import { type GuardedBackend, startGuardedBackend } from './guarded-backend.ts'
-import { startTestVmcp, type TestVmcp } from './test-vmcp.ts'
+import { startTestVmcp, type TestVmcp, type TestVmcpOptions } from './test-vmcp.ts'
 
 export interface SaasVmcp<N extends string> {
   readonly vmcp: TestVmcp
@@ -18,7 +18,7 @@ export interface SaasVmcp<N extends string> {
 export async function startSaasVmcp<N extends string>(
   stack: AsyncDisposableStack,
   names: readonly N[],
-  config: object = {},
+  { stores, ...config }: Pick<TestVmcpOptions, 'stores'> & Record<string, unknown> = {},
 ): Promise<SaasVmcp<N>> {
   const port = await freePort()
   const issuer = `http://127.0.0.1:${port}`
@@ -40,6 +40,7 @@ export async function startSaasVmcp<N extends string>(
   const inject = (name: string) => [name, { type: 'upstream_inject', upstreamInject: { providerName: name } }]
   const vmcp = stack.use(
     await startTestVmcp({
+      stores,
       ...{ port, env, backends: Object.fromEntries(Object.entries<GuardedBackend>(backends).map(([name, { url }]) => [name, url])) },
       config: {
         aggregation: { conflictResolution: 'prefix' },

@@ -6,7 +6,7 @@ import { CollectingLog } from '@thv/telemetry/testing/collecting-log'
 import { readVmcpDocument } from '@thv/vmcpconfig/read-vmcp-config'
 import type { VmcpConfig } from '@thv/vmcpconfig/vmcp-config'
 import type { Env } from '../discover/forwarded-headers.ts'
-import { type RunningVmcp, startVmcp } from '../vmcp-server.ts'
+import { type RunningVmcp, startVmcp, type VmcpServerOptions } from '../vmcp-server.ts'
 
 export interface TestVmcp extends RunningVmcp, AsyncDisposable {
   readonly logged: readonly string[]
@@ -25,11 +25,12 @@ export interface TestVmcpOptions {
   readonly resolve?: Resolve
   /** For questions to identity providers. */
   readonly providers?: Outbound
+  readonly clock?: Clock
+  readonly stores?: VmcpServerOptions['stores'] | undefined
   /** False: it does not wait until each backend has answered or failed once. */
   readonly isAttempted?: boolean
   /** How long clients wait for lists that never came; a second, or long where all backends have been asked. */
   readonly firstWaitMs?: number
-  readonly clock?: Clock
 }
 
 /** A second is short on a busy machine, and lists of single callers are loaded while they wait. */
@@ -58,9 +59,8 @@ export async function startTestVmcp(options: TestVmcpOptions): Promise<TestVmcp>
   const running = await startVmcp({
     ...{ config: testConfig(options), lifecycle, log, env: options.env ?? {} },
     ...{ host: '127.0.0.1', port: options.port ?? 0, sessionTtlMs: 60_000, version: '0.0.1', resolve: options.resolve },
-    providers: options.providers,
+    ...{ providers: options.providers, stores: options.stores, ...(options.clock && { clock: options.clock }) },
     firstWaitMs: options.firstWaitMs ?? (options.isAttempted === false ? undefined : FIRST_WAIT_MS),
-    ...(options.clock !== undefined && { clock: options.clock }),
   })
   await running.live.first
   if (options.isAttempted !== false) await running.offer.view.attempted

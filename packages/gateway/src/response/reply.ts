@@ -14,6 +14,8 @@ export interface Reply {
   readonly canStream: boolean
   /** The stream of this reply, if it has become one. */
   readonly stream: ClientStream | undefined
+  /** The stream that it will be, if it becomes one: its id is known before the client has seen it. */
+  readonly reserved?: ClientStream | undefined
   /** Makes it a stream if it can be one; also to keep the connection of a long call open. */
   openStream(): ClientStream | undefined
   /** A message ahead of the answer; false if it cannot be sent. */
@@ -38,6 +40,7 @@ export interface HttpReplyOptions {
 export class HttpReply implements Reply {
   readonly #options: HttpReplyOptions
   #stream: ClientStream | undefined
+  #reserved: ClientStream | undefined
   #isOver = false
 
   constructor(options: HttpReplyOptions) {
@@ -53,10 +56,21 @@ export class HttpReply implements Reply {
     return this.#stream
   }
 
+  get reserved(): ClientStream | undefined {
+    return this.#reserved
+  }
+
+  /** Undefined if it cannot become a stream. */
+  reserve(): ClientStream | undefined {
+    if (this.#stream !== undefined || !this.canStream) return this.#stream
+    this.#reserved ??= this.#options.openStream()
+    return this.#reserved
+  }
+
   openStream(): ClientStream | undefined {
     if (this.#stream !== undefined || !this.canStream) return this.#stream
     const { exchange, headers } = this.#options
-    this.#stream = this.#options.openStream()
+    this.#stream = this.#reserved ?? this.#options.openStream()
     this.#stream.connect(exchange, headers === undefined ? {} : { headers })
     return this.#stream
   }
@@ -69,7 +83,7 @@ export class HttpReply implements Reply {
   finish(text: string, status = 200): void {
     if (this.#isOver) return
     const stream = this.#options.accepts.json ? this.#stream : this.openStream()
-    this.#isOver = true
+    this.#end()
     if (stream !== undefined) {
       stream.send(text)
       stream.end()
@@ -82,14 +96,20 @@ export class HttpReply implements Reply {
       this.finish(serialise(responseOf(rejection, id)))
       return
     }
-    this.#isOver = true
+    this.#end()
     sendRejection(this.#options.exchange, rejection, id)
   }
 
   abandon(): void {
     if (this.#isOver) return
-    this.#isOver = true
+    this.#end()
     if (this.#stream !== undefined) this.#stream.end()
     else sendEmpty(this.#options.exchange, 202)
+  }
+
+  /** A stream that was never opened has nothing to come back to. */
+  #end(): void {
+    this.#isOver = true
+    if (this.#stream === undefined) this.#reserved?.end()
   }
 }

@@ -4,7 +4,7 @@ import { openSse, type SendOptions, type SseWriter } from '@thv/http/server/sse-
 import type { Clock } from '@thv/kernel/clock'
 import type { EventLog, StreamId } from '@thv/mcp/event-log'
 import type { SseEvent } from '@thv/mcp/sse-decoder'
-import { encodeEvent, messageFrame } from '@thv/mcp/sse-encoder'
+import { encodeEvent, messageFrame, primingFrame, retryFrame } from '@thv/mcp/sse-encoder'
 
 export interface StreamDeps {
   readonly clock: Clock
@@ -105,6 +105,12 @@ export class ClientStream implements Taker {
   /** A frame that is no message, such as the `endpoint` event. */
   sendEvent(event: SseEvent): void {
     this.#writer?.send(encodeEvent(event))
+  }
+
+  /** Nothing follows on this connection; the client is to come back with this id. Without one, as older clients choke on it, with the one it has. */
+  comeAgain(afterMs: number, id: string | undefined): void {
+    this.#writer?.send(id === undefined ? retryFrame(afterMs) : primingFrame(id, afterMs))
+    this.end()
   }
 
   /** Nothing will follow. */

@@ -1,6 +1,6 @@
 import type { Exchange } from '@thv/http/server/exchange'
 import type { SendOptions } from '@thv/http/server/sse-writer'
-import { EventLog } from '@thv/mcp/event-log'
+import { EventLog, primesStreams } from '@thv/mcp/event-log'
 import type { SseEvent } from '@thv/mcp/sse-decoder'
 import { isLegacyVersion, NEWEST_LEGACY_VERSION } from '@thv/mcp/versions'
 import type { Reply } from '../response/reply.ts'
@@ -70,7 +70,7 @@ export class SessionStreams implements Outlet {
 
   done(reply: Reply): void {
     this.#replies.delete(reply)
-    const id = reply.stream?.id
+    const id = (reply.stream ?? reply.reserved)?.id
     if (id !== undefined) this.#posts.delete(id)
   }
 
@@ -84,6 +84,26 @@ export class SessionStreams implements Outlet {
     post.connect(exchange, { missed: replay.events })
     if (replay.hasEnded) post.end()
     return post
+  }
+
+  /** The id is one of this process. */
+  knows(eventId: string): boolean {
+    return this.#events !== undefined && this.#events.replayAfter(eventId).outcome !== 'unknown'
+  }
+
+  /** The one message for a client that came back to a stream of another process. */
+  conclude(exchange: Exchange, text: string): void {
+    const stream = new ClientStream(this.#env, this.#log())
+    stream.connect(exchange)
+    stream.send(text)
+    stream.end()
+  }
+
+  /** There is nothing yet for a client that came back to a stream of another process. */
+  comeAgain(exchange: Exchange, eventId: string, afterMs: number): void {
+    const stream = new ClientStream(this.#env)
+    stream.connect(exchange)
+    stream.comeAgain(afterMs, primesStreams(this.#options.version()) ? eventId : undefined)
   }
 
   newest(): ClientStream | undefined {
