@@ -62,7 +62,7 @@ export function describeLoginClients(title: string, start: StartLoginEndpoint): 
     }
 
     describe.each(CLIENTS)('%s calls a tool', (_, connect, era) => {
-      it('after it has registered [002-092]', async () => {
+      it('after it has registered', async () => {
         expect(await callsATool(connect, { era })).toMatch(/^c1\./)
       })
 
