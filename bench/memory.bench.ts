@@ -5,7 +5,7 @@ import type { Figure } from './figure.ts'
 import { measureIdle } from './memory/measure-idle.ts'
 import { measureLoad } from './memory/measure-load.ts'
 import { measureOperator, SERVERS } from './memory/measure-operator.ts'
-import { measureQuickStart } from './memory/measure-quick-start.ts'
+import { measureQuickStart, measureVirtualServer } from './memory/measure-quick-start.ts'
 import { drawSvg, type RssSeries } from './memory/rss-series.ts'
 import { stateBefore, stateNow } from './memory/states.ts'
 import { startLoadGenerator } from './proxy/load-generator.ts'
@@ -13,11 +13,11 @@ import { leanStdioCommand, startLeanHttp } from './proxy/subjects.ts'
 
 /*
  * Memory of our programs beside the state before the work on it, both in turns. BENCH_QUICK=1 for a look; BENCH_PARTS=proxy,operator,
- * quick-start selects parts. Only Linux tells how much memory processes share.
+ * quick-start,virtual-server selects parts. Only Linux tells how much memory processes share.
  */
 
 const GRAPHS = fileURLToPath(new URL('results', import.meta.url))
-const PARTS = ['proxy', 'operator', 'quick-start'] as const
+const PARTS = ['proxy', 'operator', 'quick-start', 'virtual-server'] as const
 
 type Log = (line: string) => void
 
@@ -31,6 +31,9 @@ export async function run(log: Log): Promise<Figure[]> {
     ...(parts.includes('proxy') ? await measureProxy(log) : []),
     ...(parts.includes('operator') ? await operatorFigures(log) : []),
     ...(parts.includes('quick-start') ? await measureQuickStart([await stateBefore(log), stateNow()], log) : []),
+    ...(parts.includes('virtual-server')
+      ? await measureVirtualServer(stateNow(), { isQuick: process.env['BENCH_QUICK'] === '1', log })
+      : []),
   ]
 }
 

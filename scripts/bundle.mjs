@@ -145,7 +145,7 @@ async function bundled(entry, name) {
       outExtension: { '.js': '.mjs' },
       chunkNames: `${name}-[hash]`,
       inject: [sourceLines],
-      plugins: [leanUndici, leanHttp, parsersApart(parsers), namesKept],
+      plugins: [leanUndici, leanHttp, leanTypebox, parsersApart(parsers), namesKept],
       banner: { js: "import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);" },
     })
     return { ...result, parsers: [...parsers.values()] }
@@ -199,6 +199,18 @@ const leanUndici = {
         ? { path: join(root, 'scripts', 'lean-undici.mjs') }
         : undefined,
     )
+  },
+}
+
+/** Its modules do nothing but define. It does not say so, and would be in every bundle that has a file with a schema, used or not. */
+const leanTypebox = {
+  name: 'lean-typebox',
+  setup(build) {
+    build.onResolve({ filter: /^typebox(?:\/|$)/ }, async ({ path, kind, importer, resolveDir, pluginData }) => {
+      if (pluginData === leanTypebox) return undefined
+      const found = await build.resolve(path, { kind, importer, resolveDir, pluginData: leanTypebox })
+      return { ...found, sideEffects: false }
+    })
   },
 }
 

@@ -39,17 +39,26 @@ export async function runUp(dataDir: string, args: readonly string[], root = REP
 }
 
 /** Calls a tool of both servers, at the addresses in the table that ends the start. */
-export async function callQuickStart({ output }: RunningUp): Promise<void> {
-  const urlOf = (name: string) => {
-    const [, url] = new RegExp(`^ {2}${name} +(http://127[\\d.]+:\\d+/mcp)$`, 'm').exec(output) ?? []
-    if (url === undefined) throw new Error(`the quick start named no server ${name}:\n${output}`)
-    return url
-  }
-  await callTool(urlOf('everything'), 'echo')
-  await callTool(urlOf('everything-http'), 'say')
+export async function callQuickStart(running: RunningUp): Promise<void> {
+  await callTool(urlOf(running, 'everything'), 'echo')
+  await callTool(urlOf(running, 'everything-http'), 'say')
 }
 
-async function callTool(url: string, tool: string): Promise<void> {
+/** Calls a tool of each backend of the virtual server. */
+export async function callVirtualServer(running: RunningUp): Promise<void> {
+  const url = urlOf(running, 'all-in-one')
+  await callTool(url, 'everything_echo')
+  await callTool(url, 'everything-http_say')
+  await callTool(url, 'platform-tools_list_servers', 'everything-http')
+}
+
+function urlOf({ output }: RunningUp, name: string): string {
+  const [, url] = new RegExp(`^ {2}${name} +(http://127[\\d.]+:\\d+/mcp)$`, 'm').exec(output) ?? []
+  if (url === undefined) throw new Error(`the quick start named no server ${name}:\n${output}`)
+  return url
+}
+
+async function callTool(url: string, tool: string, expected = 'hello'): Promise<void> {
   const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
   const post = async (body: object, session?: string) => {
     const response = await fetch(url, {
@@ -64,5 +73,5 @@ async function callTool(url: string, tool: string): Promise<void> {
   const opened = await post({ id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo } })
   await post({ method: 'notifications/initialized' }, opened.session)
   const answer = await post({ id: 2, method: 'tools/call', params: { name: tool, arguments: { message: 'hello' } } }, opened.session)
-  if (!answer.text.includes('hello')) throw new Error(`${tool} at ${url} answered ${answer.text.slice(0, 500)}`)
+  if (!answer.text.includes(expected)) throw new Error(`${tool} at ${url} answered ${answer.text.slice(0, 500)}`)
 }

@@ -15,13 +15,12 @@ export interface VmcpBenchOptions {
 }
 
 const BACKENDS = [1, 5, 20, 100]
-/** Until the compiler is done: at first, and again after the turns of the others, in which a quiet process gave its compiled code back. */
+/** Until the compiler is done. */
 const WARM_UP_CALLS = 40_000
-const WARM_AGAIN_CALLS = 6_000
 const MIN_CALLS = 6_000
-const QUICK = { warmUp: 2_000, warmAgain: 500, min: 500 }
+const QUICK = { warmUp: 2_000, min: 500 }
 
-/** Conditions under which bare pass-through and virtual servers take turns. */
+/** Conditions under which bare pass-through and virtual server take turns. */
 interface Cell {
   readonly client: Era
   readonly backend: Era
@@ -30,92 +29,107 @@ interface Cell {
 }
 
 const ERAS: readonly Era[] = ['legacy', 'modern']
-const WHO = ['bare', 'vmcp'] as const
-const CELLS: readonly Cell[] = [
-  ...ERAS.flatMap((client) => ERAS.map((backend): Cell => ({ client, backend, backends: 1, sessions: 64 }))),
-  ...[1, 16].map((sessions): Cell => ({ client: 'modern', backend: 'modern', backends: 1, sessions })),
-  ...[1, 16].map((sessions): Cell => ({ client: 'legacy', backend: 'legacy', backends: 1, sessions })),
-  ...BACKENDS.slice(1).map((backends): Cell => ({ client: 'modern', backend: 'modern', backends, sessions: 64 })),
-  ...BACKENDS.slice(1).map((backends): Cell => ({ client: 'legacy', backend: 'legacy', backends, sessions: 64 })),
+const CROSSED = { legacy: 'modern', modern: 'legacy' } as const
+const SESSIONS = [64, 16, 1]
+
+/** What one pair of processes is measured under. */
+const GROUPS: readonly (readonly [Cell, ...Cell[]])[] = [
+  ...ERAS.map((client) => [{ client, backend: CROSSED[client], backends: 1, sessions: 64 }] as const),
+  ...ERAS.map((era) => {
+    const [first = 64, ...others] = SESSIONS
+    const cell = (sessions: number): Cell => ({ client: era, backend: era, backends: 1, sessions })
+    return [cell(first), ...others.map(cell)] as const
+  }),
+  ...ERAS.flatMap((era) => BACKENDS.slice(1).map((backends) => [{ client: era, backend: era, backends, sessions: 64 }] as const)),
 ]
 
+export interface CallsOptions extends VmcpBenchOptions {
+  readonly durationMs: number
+  readonly isQuick: boolean
+}
+
 /** CPU of one call of the process between, in turns with the bare pass-through before the same server. */
-export async function measureVmcpCalls({
-  modern,
-  legacy,
-  load,
-  rounds,
-  durationMs,
-  isQuick,
-  log,
-}: VmcpBenchOptions & { durationMs: number; isQuick: boolean }): Promise<Figure[]> {
-  const calls = isQuick ? QUICK : { warmUp: WARM_UP_CALLS, warmAgain: WARM_AGAIN_CALLS, min: MIN_CALLS }
-  await using stack = new AsyncDisposableStack()
-  const backendOf = (era: Era) => (era === 'modern' ? modern : legacy)
-  const bare = new Map<Era, Subject>()
-  const vmcps = new Map<string, Subject>()
-  for (const era of ERAS) {
-    bare.set(era, stack.use(await startBare(backendOf(era).url, profileArgs())))
-    for (const count of BACKENDS)
-      vmcps.set(`${era} ${count}`, stack.use(await startVmcp(vmcpConfig(manyOf(backendOf(era).url, count)), { nodeArgs: profileArgs() })))
-  }
+export async function measureVmcpCalls(options: CallsOptions): Promise<Figure[]> {
+  const { modern, legacy, load, log } = options
   const samples = new Map<string, Sample[]>()
-  const subjectOf = ({ client, backend, backends }: Cell, who: 'bare' | 'vmcp') => {
-    const subject = who === 'bare' ? bare.get(client) : vmcps.get(`${backend} ${backends}`)
-    if (subject === undefined) throw new Error('there is no such subject')
-    return subject
+  const backendOf = (era: Era) => (era === 'modern' ? modern : legacy).url
+  const startOne = (era: Era, count: number) => startVmcp(vmcpConfig(manyOf(backendOf(era), count)), { nodeArgs: profileArgs() })
+  for (const group of GROUPS) {
+    const [{ client, backend, backends }] = group
+    await using bare = await startBare(backendOf(client), profileArgs())
+    await using vmcp = await startOne(backend, backends)
+    await takeTurns(
+      { bare, vmcp },
+      { ...options, cells: group, push: (cell, who, sample) => push(samples, `${nameOf(cell)} | ${who}`, sample) },
+    )
+    log(`measured: ${client} client, ${backends} ${backend} backend${backends === 1 ? '' : 's'}`)
   }
-  const once = async (cell: Cell, who: 'bare' | 'vmcp', minCalls: number): Promise<Sample> => {
-    const { client: era, sessions } = cell
-    const { url, process: counted } = subjectOf(cell, who)
-    return await burst(load, { target: { url }, counted, era, sessions, tool: 'echo', durationMs, minCalls })
+  const growths: Figure[] = []
+  for (const era of ERAS) {
+    await using one = await startOne(era, 1)
+    await using many = await startOne(era, 100)
+    growths.push(await growthOf({ one, many }, era, options))
   }
-  // One session alone is slow, and warms nothing up that others do not.
-  for (const cell of CELLS.filter(({ sessions }) => sessions === 64)) for (const who of WHO) await once(cell, who, calls.warmUp)
-  for (let round = 0; round < rounds; round++) {
-    for (const cell of CELLS)
-      for (const who of WHO) {
-        await once({ ...cell, sessions: 64 }, who, calls.warmAgain)
-        push(samples, `${nameOf(cell)} | ${who}`, await once(cell, who, cell.sessions === 1 ? calls.min / 6 : calls.min))
-      }
-    log(`round ${round + 1} of ${rounds}`)
-  }
-  const requests = await countRequests(modern, vmcps.get('modern 20'), load)
+  await using counted = await startOne('modern', 20)
+  const requests = await countRequests(modern, counted, load)
   log(table(samples))
-  const cpu = (cell: Cell, who: 'bare' | 'vmcp') =>
-    median((samples.get(`${nameOf(cell)} | ${who}`) ?? []).map(({ cpuUsPerCall }) => cpuUsPerCall))
-  const perCell = CELLS.map(
+  const cpu = (cell: Cell, who: string) => cpuOf(samples.get(`${nameOf(cell)} | ${who}`) ?? [])
+  const perCell = GROUPS.flat().map(
     (cell): Figure => ({
       ...{ name: `CPU per call, ${nameOf(cell)}`, unit: 'µs', value: cpu(cell, 'vmcp'), baseline: cpu(cell, 'bare') },
       aim: { of: 'ratio', limit: cell.client === cell.backend ? 1.8 : 2.5 },
     }),
   )
-  const growth = ERAS.map((era): Figure => {
-    const cell = (backends: number): Cell => ({ client: era, backend: era, backends, sessions: 64 })
-    return {
-      ...{
-        name: `CPU per call, ${era}, 100 backends against 1`,
-        unit: 'µs',
-        value: cpu(cell(100), 'vmcp'),
-        baseline: cpu(cell(1), 'vmcp'),
-      },
-      aim: { of: 'ratio', limit: 1.1 },
-    }
-  })
   const perCall: Figure = {
     ...{ name: 'backend requests per call, modern, 20 backends', unit: 'requests', value: requests.arrived / requests.calls, baseline: 1 },
     aim: { of: 'ratio', limit: 1.01 },
   }
-  return [...perCell, ...growth, perCall]
+  return [...perCell, ...growths, perCall]
+}
+
+interface Turns extends CallsOptions {
+  readonly cells: readonly [Cell, ...Cell[]]
+  push(cell: Cell, who: string, sample: Sample): void
+}
+
+/**
+ * Two processes in turns, both as warm as they get. None rests for longer than a burst of the other: a process that is quiet for seconds gives its
+ * compiled code back with other memory, and what is measured then is the compiler.
+ */
+async function takeTurns(
+  pair: Readonly<Record<string, Subject>>,
+  { cells, load, rounds, durationMs, isQuick, push }: Turns,
+): Promise<void> {
+  const calls = isQuick ? QUICK : { warmUp: WARM_UP_CALLS, min: MIN_CALLS }
+  const once = ({ url, process: counted }: Subject, { client: era, sessions }: Cell, minCalls: number) =>
+    burst(load, { target: { url }, counted, era, sessions, tool: 'echo', durationMs, minCalls })
+  // By turns here too: the first one would cool down while the second is warmed up.
+  for (let warm = 0; warm < calls.warmUp; warm += calls.min)
+    for (const subject of Object.values(pair)) await once(subject, cells[0], calls.min)
+  for (const cell of cells)
+    for (let round = 0; round < rounds; round++)
+      for (const [who, subject] of Object.entries(pair))
+        push(cell, who, await once(subject, cell, cell.sessions === 1 ? calls.min / 6 : calls.min))
+}
+
+/** A virtual server with many backends against one with a single one, themselves in turns: other pairs are minutes apart. */
+async function growthOf(pair: { readonly one: Subject; readonly many: Subject }, era: Era, options: CallsOptions): Promise<Figure> {
+  const samples = new Map<string, Sample[]>()
+  const cell: Cell = { client: era, backend: era, backends: 100, sessions: 64 }
+  await takeTurns({ ...pair }, { ...options, cells: [cell], push: (_, who, sample) => push(samples, who, sample) })
+  const cpu = (who: string) => cpuOf(samples.get(who) ?? [])
+  return {
+    ...{ name: `CPU per call, ${era}, 100 backends against 1`, unit: 'µs', value: cpu('many'), baseline: cpu('one') },
+    aim: { of: 'ratio', limit: 1.1 },
+  }
+}
+
+function cpuOf(samples: readonly Sample[]): number {
+  return median(samples.map(({ cpuUsPerCall }) => cpuUsPerCall))
 }
 
 /** Lists and health checks of the meantime are few: the calls are thousands. */
-async function countRequests(
-  backend: Subject,
-  vmcp: Subject | undefined,
-  load: LoadGenerator,
-): Promise<{ calls: number; arrived: number }> {
-  if (vmcp === undefined) throw new Error('there is no such subject')
+async function countRequests(backend: Subject, vmcp: Subject, load: LoadGenerator): Promise<{ calls: number; arrived: number }> {
   const arrived = async () => Number(await (await fetch(new URL('/requests', backend.url))).text())
   await load.order({ order: 'open', target: { url: vmcp.url }, era: 'modern', sessions: 16, tool: 'echo' })
   const before = await arrived()

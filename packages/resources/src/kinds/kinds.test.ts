@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { crdOf, openApiSchemaOf } from '../schema/crd.ts'
+import { resourceTypeOf } from '../schema/kind-definition.ts'
 import { lintSchema } from '../schema/schema-lint.ts'
 import { isLeaf, isRejected, leafPathsOf, type SchemaNode, walkSchema } from '../schema/schema-walk.ts'
 import { fixturesOf } from '../testing/fixtures.ts'
 import { KINDS } from './kinds.ts'
+import * as resourceTypes from './resource-types.ts'
 
 const MAX_CRD_BYTES = 200 * 1024
 
@@ -20,6 +22,13 @@ it('there are the nine kinds of the design documents', () => {
     'MCPServerEntry',
   ])
 })
+
+it.each(Object.values(resourceTypes).map((type) => [type.kind, type] as const))(
+  '%s is named without its schema as with it',
+  (kind, type) => {
+    expect(KINDS.filter((definition) => definition.kind === kind).map(resourceTypeOf)).toEqual([type])
+  },
+)
 
 describe.each(KINDS.map((definition) => [definition.kind, definition] as const))('%s', (_kind, definition) => {
   const spec = definition.spec as SchemaNode

@@ -1,4 +1,4 @@
-import { AUTH_TYPES, type AuthType } from '@thv/resources/kinds/mcp-external-auth-config/schema'
+import { AUTH_TYPES, type AuthType } from '@thv/resources/kinds/mcp-external-auth-config/constants'
 import { MCPServerEntryReason } from '@thv/resources/kinds/mcp-server-entry/constants'
 import { WorkloadReason } from '@thv/resources/shared/workload-conditions'
 import type { RunConfig } from '@thv/runconfig/run-config'

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { AUTH_TYPES, type AuthType, type MCPExternalAuthConfig } from '@thv/resources/kinds/mcp-external-auth-config/schema'
+import { AUTH_TYPES, type AuthType } from '@thv/resources/kinds/mcp-external-auth-config/constants'
+import type { MCPExternalAuthConfig } from '@thv/resources/kinds/mcp-external-auth-config/schema'
 import { fixturesOf } from '@thv/resources/testing/fixtures'
 import { unsupportedFields } from '@thv/runconfig/middleware-table'
 import type { OidcConfig } from '@thv/runconfig/policy-config'

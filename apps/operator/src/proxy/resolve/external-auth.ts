@@ -1,5 +1,6 @@
+import { AUTH_TYPES, type AuthType } from '@thv/resources/kinds/mcp-external-auth-config/constants'
 import type { CanonicalMCPExternalAuthConfigSpec } from '@thv/resources/kinds/mcp-external-auth-config/normalise'
-import { AUTH_TYPES, type AuthType, type MCPExternalAuthConfig } from '@thv/resources/kinds/mcp-external-auth-config/schema'
+import type { MCPExternalAuthConfig } from '@thv/resources/kinds/mcp-external-auth-config/schema'
 import type { CanonicalEmbeddedAuthServer } from '@thv/resources/shared/auth-server/embedded-auth-server'
 import { WorkloadCondition, WorkloadReason } from '@thv/resources/shared/workload-conditions'
 import type { OidcConfig } from '@thv/runconfig/policy-config'

@@ -1,5 +1,18 @@
 export const MCP_EXTERNAL_AUTH_CONFIG_FINALIZER = 'mcpexternalauthconfig.toolhive.stacklok.dev/finalizer'
 
+export const AUTH_TYPES = [
+  'tokenExchange',
+  'headerInjection',
+  'bearerToken',
+  'clientCredentials',
+  'unauthenticated',
+  'embeddedAuthServer',
+  'awsSts',
+  'upstreamInject',
+  'oidc',
+] as const
+export type AuthType = (typeof AUTH_TYPES)[number]
+
 export const MCPExternalAuthConfigCondition = {
   Valid: 'Valid',
   /** Embedded server only: whether an OAuth 2 provider without user info makes the server invent subjects. */

@@ -3,7 +3,8 @@ import { type CanonicalEmbeddedAuthServer, normaliseEmbeddedAuthServer } from '.
 import { type CanonicalInlineOidc, normaliseInlineOidc } from '../../shared/inline-oidc.ts'
 import { type CanonicalAwsSts, normaliseAwsSts } from './aws-sts.ts'
 import { type CanonicalClientCredentials, normaliseClientCredentials } from './client-credentials.ts'
-import { AUTH_TYPES, type AuthType, type MCPExternalAuthConfig } from './schema.ts'
+import { AUTH_TYPES, type AuthType } from './constants.ts'
+import type { MCPExternalAuthConfig } from './schema.ts'
 import { type CanonicalTokenExchange, normaliseTokenExchange } from './token-exchange.ts'
 
 type Spec = MCPExternalAuthConfig['spec']

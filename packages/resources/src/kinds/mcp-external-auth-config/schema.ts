@@ -9,24 +9,11 @@ import { secretKeyRef } from '../../shared/references.ts'
 import { referencingWorkloads } from '../../shared/referencing-workloads.ts'
 import { awsSts } from './aws-sts.ts'
 import { clientCredentials } from './client-credentials.ts'
-import { MCPExternalAuthConfigCondition } from './constants.ts'
+import { AUTH_TYPES, type AuthType, MCPExternalAuthConfigCondition } from './constants.ts'
 import { tokenExchange } from './token-exchange.ts'
 
 const INSTEAD_OF_OBO = 'use type tokenExchange with a token endpoint that speaks RFC 8693 instead of obo'
 const INSTEAD_OF_XAA = 'use type tokenExchange or, under a VirtualMCPServer, upstreamInject instead of xaa'
-
-export const AUTH_TYPES = [
-  'tokenExchange',
-  'headerInjection',
-  'bearerToken',
-  'clientCredentials',
-  'unauthenticated',
-  'embeddedAuthServer',
-  'awsSts',
-  'upstreamInject',
-  'oidc',
-] as const
-export type AuthType = (typeof AUTH_TYPES)[number]
 
 /** Types that say how clients authenticate to a proxy, so that `oidcConfig.external` may name them. */
 export const INCOMING_AUTH_TYPES = ['oidc', 'embeddedAuthServer'] as const satisfies readonly AuthType[]

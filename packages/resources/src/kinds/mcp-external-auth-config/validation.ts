@@ -2,10 +2,11 @@ import {
   type CanonicalMCPExternalAuthConfigSpec,
   normaliseMcpExternalAuthConfig,
 } from '@thv/resources/kinds/mcp-external-auth-config/normalise'
-import { AUTH_TYPES, type MCPExternalAuthConfig } from '@thv/resources/kinds/mcp-external-auth-config/schema'
+import type { MCPExternalAuthConfig } from '@thv/resources/kinds/mcp-external-auth-config/schema'
 import { MANAGED_HEADERS } from '@thv/resources/shared/http-header'
 import type { CanonicalInlineOidc } from '@thv/resources/shared/inline-oidc'
 import { authServerProblems } from './auth-server-validation.ts'
+import { AUTH_TYPES } from './constants.ts'
 import { urlProblems } from './url-problems.ts'
 
 export interface AuthConfigFindings {
