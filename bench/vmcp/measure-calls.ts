@@ -32,7 +32,7 @@ const ERAS: readonly Era[] = ['legacy', 'modern']
 const CROSSED = { legacy: 'modern', modern: 'legacy' } as const
 const SESSIONS = [64, 16, 1]
 
-/** What one pair of processes is measured under. */
+/** Conditions that one pair of processes is measured under. */
 const GROUPS: readonly (readonly [Cell, ...Cell[]])[] = [
   ...ERAS.map((client) => [{ client, backend: CROSSED[client], backends: 1, sessions: 64 }] as const),
   ...ERAS.map((era) => {
