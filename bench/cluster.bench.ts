@@ -8,6 +8,7 @@ import { fixtureImage, writeFixtureImage } from '@thv/testkit/image/fixture-imag
 import { type Loads, runLoad } from './cluster/api-load.ts'
 import { measurePlatform } from './cluster/platform.ts'
 import { podReadyMs } from './cluster/pod-ready.ts'
+import { measureSameUser } from './cluster/same-user.ts'
 import { type Subject, startOurs, startReal } from './cluster/subjects.ts'
 import type { Figure } from './figure.ts'
 
@@ -29,6 +30,7 @@ export async function run(log: Log): Promise<Figure[]> {
   const safe = await measure(() => startReal({ fsync: true }), log)
   const platform = await measurePlatform(log)
   const realPodMs = await realPodReady(log)
+  const sameUser = await measureSameUser(log)
   const ahead = { of: 'ratio', limit: 1 } as const
   const notWorse = { of: 'ratio', limit: 2 } as const
   return [
@@ -81,6 +83,7 @@ export async function run(log: Log): Promise<Figure[]> {
       aim: { of: 'difference', limit: 500 },
     },
     { name: 'memory of the quick start (sum of RSS)', unit: 'MB', value: platform.quickStartRssMb, baseline: 0 },
+    ...sameUser,
   ]
 }
 

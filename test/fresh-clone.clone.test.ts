@@ -36,7 +36,7 @@ function environment(): NodeJS.ProcessEnv {
 }
 
 function inClone(command: string, ...args: string[]) {
-  return spawnSync(command, args, { cwd: clone, encoding: 'utf8', env: environment(), timeout: 240_000, maxBuffer: 16 * 1024 * 1024 })
+  return spawnSync(command, args, { cwd: clone, encoding: 'utf8', env: environment(), timeout: 600_000, maxBuffer: 16 * 1024 * 1024 })
 }
 
 /** `npm start`, until it says that all is ready; then `use`, then Ctrl-C. Returns what it printed. */

@@ -26,7 +26,7 @@ describeCluster('docs/how-to/one-person-many-saas-tokens.md', () => {
     if (isAbsolute(kubectlPath)) symlinkSync(kubectlPath, join(folder, 'kubectl'))
     copyFileSync(kubeconfigPath, join(folder, 'config'))
     expect(run(`kubectl config set-context --current --namespace ${NAMESPACE}`).status).toBe(0)
-  }, 180_000)
+  })
   afterAll(() => rmSync(folder, { recursive: true }))
 
   it('every command does what the page says', () => {

@@ -29,7 +29,7 @@ const CURL = `command -v curl > /dev/null || curl() { '${process.execPath}' -e '
   fetch(positionals[0], { method: "POST", headers, body: values.data.join("&") }).then((answer) => answer.text()).then(console.log)
 ' -- "$@"; }`
 
-it(`${PAGE} leads to a tool call, and its other commands work`, { timeout: 180_000 }, async () => {
+it(`${PAGE} leads to a tool call, and its other commands work`, async () => {
   await using stack = new AsyncDisposableStack()
   const blocks = [...readFileSync(join(ROOT, PAGE), 'utf8').matchAll(/^```sh\n([\s\S]*?)^```/gm)].map(([, commands = '']) => commands)
   const [start = '', exchange = '', ...others] = blocks

@@ -28,7 +28,7 @@ describeCluster('manifests of the design documents', () => {
     )
     for (const namespace of namespaces) if (namespace) await ensureNamespace(namespace)
     await client.close()
-  }, 180_000)
+  })
 
   it.each(
     FILES.map(

@@ -12,7 +12,7 @@ import { kubectl } from './kubectl.ts'
 /* The rights that the operator's ServiceAccount has and has not, as the API server sees the rules of the chart. */
 
 /** How long the API server may take until it knows new rules. */
-const RULES_LIMIT_MS = 20_000
+const RULES_LIMIT_MS = 60_000
 
 const OWN_KINDS = [
   'mcpexternalauthconfigs',

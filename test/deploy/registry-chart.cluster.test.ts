@@ -210,6 +210,6 @@ describeHelm('chart toolhive-registry', () => {
       const servers = await running.untilServers((found) => Object.keys(found).length === 1)
       expect(Object.keys(servers)).toEqual([`dev.stacklok.toolhive/${namespace}.listed`])
       expect(await (await ask(`${running.registry.internalUrl}/health`)).json()).toEqual({ status: 'healthy', leader: true })
-    }, 120_000)
+    })
   }
 })

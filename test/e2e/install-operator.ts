@@ -21,7 +21,17 @@ export async function installOperator({ kubeconfigPath, image, replicas = 2 }: I
   const helm = await openHelm()
   const install = async (release: string, name: string, ...more: string[]) => {
     const place = ['--namespace', namespace, '--create-namespace', '--kubeconfig', kubeconfigPath]
-    const { code, stderr } = await helm.run(['upgrade', '--install', release, chart(name), ...place, '--wait', '--timeout', '90s', ...more])
+    const { code, stderr } = await helm.run([
+      'upgrade',
+      '--install',
+      release,
+      chart(name),
+      ...place,
+      '--wait',
+      '--timeout',
+      '240s',
+      ...more,
+    ])
     if (code !== 0) throw new Error(`helm could not install ${name} (${code}): ${stderr}`)
   }
   await install('toolhive-operator-crds', 'toolhive-operator-crds')

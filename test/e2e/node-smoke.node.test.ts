@@ -189,7 +189,7 @@ const initialize = {
 }
 
 function callMcp(url: string) {
-  return request(url, { method: 'POST', body: initialize, headers: { accept: 'application/json, text/event-stream' }, limitMs: 3000 })
+  return request(url, { method: 'POST', body: initialize, headers: { accept: 'application/json, text/event-stream' }, limitMs: 15_000 })
 }
 
 async function digest(path: string): Promise<string> {

@@ -69,7 +69,7 @@ beforeAll(async () => {
 const cleanups: (() => Promise<unknown>)[] = []
 afterAll(async () => {
   for (const cleanup of cleanups.reverse()) await cleanup()
-}, 240_000)
+})
 
 /** A package behind a runner of its own. Its first call waits for downloads, which may take longer than the client's own limit of a minute. */
 async function started(image: string, args: string[], first: Call, variables: Record<string, string> = {}): Promise<RunnerProcess> {
@@ -185,7 +185,7 @@ describe('a virtual server over five published servers: behind runners, over HTT
     const names = async () => (await CLIENTS[0]?.[1](vmcp.url, { tool: 'http_echo', args: { message: '' } }))?.tools
     const all = expect.arrayContaining(CALLS.map(([tool]) => tool))
     await vi.waitFor(async () => expect(await names()).toEqual(all), { timeout: 120_000, interval: 500 })
-  }, 240_000)
+  })
 
   it.each(CLIENTS)('serves %s', async (name, drive) => {
     // Python takes seconds to start.

@@ -67,7 +67,7 @@ describeCluster('an export under faults', () => {
     if (hasGatewayApi) await installGatewayApi(truth, exportedGatewayKinds)
     await ensureNamespace(NAMESPACE, server)
     proxy = await startFaultyProxy(server.url)
-  }, 180_000)
+  })
   afterAll(async () => {
     await proxy?.close()
     await truth?.close()

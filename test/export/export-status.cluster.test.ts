@@ -35,7 +35,7 @@ describeCluster('the export of an MCPRegistry', () => {
     }
     operator = await startOperator({ exportDebounceMs: DEBOUNCE_MS })
     ;({ admin, namespace } = operator)
-  }, 180_000)
+  })
   afterAll(async () => await operator?.stop())
 
   const key = (name: string) => ({ namespace, name })
@@ -98,7 +98,7 @@ describeCluster('the export of an MCPRegistry', () => {
     await resource('asks', undefined)
     await registry('told', (found) => condition(found)?.reason === 'Exported' && found.status?.exportedServers === 0)
     await admin.delete(mcpRegistryType, key('told'))
-  }, 120_000)
+  })
 
   test('says it on a VirtualMCPServer too', async () => {
     const door = (annotations: Record<string, string>): Manifest => ({
@@ -122,7 +122,7 @@ describeCluster('the export of an MCPRegistry', () => {
     await says(undefined)
     await admin.delete(virtualMcpServerType, key('door'))
     await admin.delete(mcpRegistryType, key('doors'))
-  }, 120_000)
+  })
 
   test('mode operator writes a ConfigMap from URL and description alone, and nothing when nothing changed [000-011] [000-041] [000-043] [000-044] [000-046] [000-047] [000-074] [000-077] [000-117]', async () => {
     const more = { [annotation('registry-tier')]: 'Official', [annotation('tools')]: '["a"]' }
@@ -160,7 +160,7 @@ describeCluster('the export of an MCPRegistry', () => {
     ])
     await put(admin, server('second', {}))
     await exported('written', [entry('first')])
-  }, 120_000)
+  })
 
   test('looks images up in the data of the registry, and keeps its description [000-063]', async () => {
     const known = {
@@ -190,7 +190,7 @@ describeCluster('the export of an MCPRegistry', () => {
     })
     await admin.delete(mcpRegistryType, key('copies'))
     await admin.delete(typeOf(server('runs-known', {})), key('runs-known'))
-  }, 120_000)
+  })
 
   test('feeds the registry by exactly one mode, before and after a switch [001-002]', async () => {
     await put(admin, server('stays', { ...optedIn, ...described('https://stays.example/') }))
@@ -215,7 +215,7 @@ describeCluster('the export of an MCPRegistry', () => {
     await eventually('no ConfigMap', async () => Object.keys(await exportedFiles(admin, key('switched'))).length === 0)
     await using pod = await startRegistryPod(sharedCluster(), admin, key('switched'))
     await pod.untilServers('the server by the registry', (found) => entry('stays') in found)
-  }, 120_000)
+  })
 
   describe.skipIf(gatewayApiProblem() !== undefined)('through routes', () => {
     const gateway = (address: string | undefined): Manifest => ({
@@ -275,6 +275,6 @@ describeCluster('the export of an MCPRegistry', () => {
       await urls(undefined)
       const left = await admin.get(typeOf(shown), key('shown'))
       expect((left as Manifest).spec).toMatchObject({ parentRefs: [{ name: 'edge' }] })
-    }, 180_000)
+    })
   })
 })

@@ -59,7 +59,7 @@ describeCluster('an MCPRegistry that exports the cluster', () => {
     expect(servers[entry('shown')]?.remotes).toEqual([{ type: 'sse', url: 'https://shown.example/' }])
     await admin.delete(typeOf(server('shown', {})), key('shown'))
     await registry.untilServers('no server', (found) => Object.keys(found).length === 0)
-  }, 120_000)
+  })
 
   test('exports another namespace only as the administrator allows, and takes the rights back', async () => {
     await put(admin, server('neighbor', exported('https://neighbor.example/'), other))
@@ -83,5 +83,5 @@ describeCluster('an MCPRegistry that exports the cluster', () => {
     await eventually('the registry is gone', async () => (await admin.tryGet(mcpRegistryType, key('wide'))) === undefined)
     expect(await admin.tryGet(roles, foreign)).toBeUndefined()
     expect(await admin.tryGet(roleBindings, foreign)).toBeUndefined()
-  }, 120_000)
+  })
 })

@@ -58,7 +58,7 @@ describeCluster('examples of the design documents', () => {
     }
     operator = await startOperator(OPERATOR)
     ;({ admin } = operator)
-  }, 180_000)
+  })
   afterAll(async () => {
     for (const { manifest } of made) {
       const { namespace = '', name } = manifest.metadata
@@ -123,7 +123,7 @@ describeCluster('examples of the design documents', () => {
       files: { 'registry/known/registry.json': data['registry.json'] },
     })
     await expectPrinted(reader, [ANALYTICS, GITHUB])
-  }, 120_000)
+  })
 
   test('001: the annotated server is listed at its URL with its description [001-031] [001-032]', async () => {
     await make(one('001-mcpserver-annotated.yaml'))
@@ -136,7 +136,7 @@ describeCluster('examples of the design documents', () => {
     await registry(PRODUCTION, { registries: [{ name: 'published', managed: {} }], export: { mode: 'operator' } })
     const entry = await eventually('the entry by the operator', async () => (await exported(production)).find((each) => each.name === name))
     expect(entry).toMatchObject(printed)
-  }, 120_000)
+  })
 
   describe.skipIf(gatewayApiProblem() !== undefined)('with the Gateway API', () => {
     test('000: the route is exported with a ReferenceGrant of the Gateway, and not without [000-085] [000-086] [000-087]', async () => {
@@ -224,7 +224,7 @@ describeCluster('examples of the design documents', () => {
       await admin.delete(mcpRegistryType, { namespace: SERVERS, name: 'reader' })
       await make(grant)
       await eventually('the entry of the operator', find)
-    }, 120_000)
+    })
 
     test('001: the routed server is listed at the URL of its Gateway, in both modes', async () => {
       const printed = one('001-mcpserver-routed.yaml')
@@ -256,7 +256,7 @@ describeCluster('examples of the design documents', () => {
         return (await exported(production)).find((each) => each.name === name && each.description === 'A routed server')
       })
       expect(entry.remotes).toEqual([ROUTED])
-    }, 120_000)
+    })
 
     test('000: a route that is deleted while no operator runs leaves no entry behind [000-125]', async () => {
       const entries = async () => (await exported()).map(({ name }) => name)
@@ -270,7 +270,7 @@ describeCluster('examples of the design documents', () => {
       operator = await startOperator(OPERATOR)
       ;({ admin } = operator)
       await eventually('no entry', async () => !(await entries()).includes(name))
-    }, 120_000)
+    })
   })
 })
 

@@ -33,14 +33,14 @@ beforeAll(async () => {
   platform = await folder.up('--bare')
   client = await clientOf(platform)
   await ensureNamespace(client, NAMESPACE)
-}, 120_000)
+})
 afterAll(async () => {
   const left = processesOf(platform)
   await client?.close()
   expect(await platform.stop()).toBe(0)
   await allGone(left)
   await folder[Symbol.asyncDispose]()
-}, 60_000)
+})
 
 const at = (name: string) => ({ namespace: NAMESPACE, name })
 const until = (name: string, what: string, check: (pod: Pod) => boolean) =>
@@ -89,7 +89,7 @@ describe('a server', () => {
     await world.hasReason(SERVER, 'broken', { condition: 'Ready', reason: 'CrashLoopBackOff' })
     // Now and then it is tried again: between the waits it is something else for a moment.
     const told = (what: string, ask: () => Promise<string>, line: RegExp) =>
-      eventually(`${what} tells ${line}`, async () => line.test(await ask()), 60_000)
+      eventually(`${what} tells ${line}`, async () => line.test(await ask()), 180_000)
     await told('thv', () => thv(platform, 'get', 'pods', '-n', NAMESPACE), /^broken-0 .*CrashLoopBackOff/m)
     await told('thv', () => thv(platform, 'get', 'mcpservers', '-n', NAMESPACE), /^broken .*Failed/m)
     if (kubectlMissing() === undefined)
@@ -150,7 +150,7 @@ describe('a server', () => {
     await world.create(SERVER, 'elsewhere', { image: world.images.fixture, transport: 'streamable-http', mcpPort: 18000, args })
     const explained = /Nothing listens on port 18000 .*set spec\.mcpPort to 18017\./
     const told = (what: string, ask: () => Promise<string>) =>
-      eventually(`${what} names the port`, async () => explained.test(await ask()), 60_000)
+      eventually(`${what} names the port`, async () => explained.test(await ask()), 180_000)
     await told('thv describe', () => thv(platform, 'describe', 'mcpserver', 'elsewhere', '-n', NAMESPACE))
     expect(await thv(platform, 'get', 'mcpservers', '-n', NAMESPACE)).toMatch(/^elsewhere .*BackendPortClosed/m)
     await told('thv status', () => thv(platform, 'status'))
@@ -201,7 +201,7 @@ function uniqueTime(): string {
 
 async function initialize(url: string): Promise<{ status: number; text: string }> {
   const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
-  const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(INITIALIZE), signal: AbortSignal.timeout(30_000) })
+  const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(INITIALIZE), signal: AbortSignal.timeout(60_000) })
   return { status: response.status, text: await response.text() }
 }
 
@@ -212,7 +212,7 @@ function ownAddress(): string[] {
 
 function canConnect(host: string, port: number): Promise<boolean> {
   return new Promise((resolve) => {
-    const socket = connect({ host, port, timeout: 2_000 })
+    const socket = connect({ host, port, timeout: 30_000 })
     const end = (connected: boolean) => {
       socket.destroy()
       resolve(connected)

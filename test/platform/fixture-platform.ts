@@ -72,7 +72,7 @@ export async function accessTo({ kubeconfigPath }: PlatformProcess): Promise<Pla
 }
 
 /** Waits until `check` gives something true; otherwise fails with `what` and what it threw last. */
-export async function eventually<T>(what: string, check: () => T | Promise<T>, limitMs = 60_000): Promise<NonNullable<T>> {
+export async function eventually<T>(what: string, check: () => T | Promise<T>, limitMs = 120_000): Promise<NonNullable<T>> {
   const deadline = performance.now() + limitMs
   for (;;) {
     let last: unknown

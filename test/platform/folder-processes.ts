@@ -4,7 +4,7 @@ import { eventually } from './fixture-platform.ts'
 import { descendantsOf, type PlatformProcess } from './platform-process.ts'
 import { allProcesses } from './process-list.ts'
 
-const GONE_WITHIN_MS = 30_000
+const GONE_WITHIN_MS = 60_000
 
 /**
  * All processes of a platform but itself: its descendants, and those whose command or environment names the data folder or a container

@@ -23,7 +23,7 @@ afterEach(async () => {
   mounted?.[Symbol.dispose]()
   await folder?.[Symbol.asyncDispose]()
   platform = mounted = folder = undefined
-}, 60_000)
+})
 
 test('refuses what cannot be stored, keeps what it has acknowledged, and goes on when there is room', async () => {
   folder = await dataFolder()
@@ -62,7 +62,7 @@ test('refuses what cannot be stored, keeps what it has acknowledged, and goes on
   expect(await stored(client)).toEqual(acknowledged)
   expect((await client.get(pods, { namespace: NAMESPACE, name: 'writes' })).metadata.uid).toBe(metadata.uid)
   await client.close()
-}, 300_000)
+})
 
 // Only a file system can be too small from the beginning.
 if (canMount)

@@ -13,7 +13,7 @@ import { type DataFolder, dataFolder, type PlatformProcess } from './platform-pr
 const MAPS = '/api/v1/namespaces/default/configmaps'
 const PODS = '/api/v1/namespaces/default/pods'
 const JSON_TYPE = 'application/json'
-const LIMIT_MS = 30_000
+const LIMIT_MS = 60_000
 
 let folder: DataFolder
 let platform: PlatformProcess
@@ -22,7 +22,7 @@ beforeAll(async () => {
   folder = await dataFolder()
   platform = await folder.up('--bare')
   access = await accessTo(platform)
-}, 120_000)
+})
 afterAll(async () => {
   // Nothing of all this was a surprise to it.
   const log = readFileSync(`${folder.path}/platform.log`, 'utf8')
@@ -30,7 +30,7 @@ afterAll(async () => {
   const errors = log.split('\n').filter((line) => line.includes('"level":"error"'))
   // That a busy machine is slow to take a connection is not about what was sent.
   expect(errors.filter((line) => !line.includes('UND_ERR_CONNECT_TIMEOUT'))).toEqual([])
-}, 60_000)
+})
 
 interface Sent {
   readonly method?: string

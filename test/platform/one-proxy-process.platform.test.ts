@@ -31,11 +31,11 @@ describe('the local platform with one process for all proxies', () => {
     const apart = { image: world.images.fixture, transport: 'streamable-http', args: ['--name', 'apart'], resourceOverrides }
     await world.create(SERVER, 'apart', apart)
     for (const name of ['piped', 'web', 'apart']) await world.reaches(SERVER, name, 'Running')
-  }, 300_000)
+  })
   afterAll(async () => {
     await world?.[Symbol.asyncDispose]()
     await folder?.[Symbol.asyncDispose]()
-  }, 60_000)
+  })
 
   const urlOf = async (name: string) => (await world.client.get(SERVER, world.at(name))).status?.url ?? ''
   const proxyOf = async (name: string) => (await world.proxyPods(name))[0]

@@ -10,8 +10,8 @@ import { type ProcessIdentity, processStart } from '@thv/programs/process-identi
 import { ensureBundle } from '../../scripts/bundle.mjs'
 
 const THV = fileURLToPath(new URL('../../apps/cli/bin/thv.js', import.meta.url))
-const START_LIMIT_MS = 120_000
-const STOP_LIMIT_MS = 30_000
+const START_LIMIT_MS = 240_000
+const STOP_LIMIT_MS = 120_000
 
 /** `thv up` as a process of its own, on a data folder. */
 export interface PlatformProcess {

@@ -35,7 +35,7 @@ const CHILDREN = [deployments, replicaSets, statefulSets, pods, services, config
 /** Of an `initialize` with the given headers, whatever they are: `fetch` would choose the Host itself. */
 async function statusOf(url: string, headers: Record<string, string>): Promise<number | undefined> {
   const type = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
-  const call = request(url, { method: 'POST', headers: { ...type, ...headers }, timeout: 30_000 })
+  const call = request(url, { method: 'POST', headers: { ...type, ...headers }, timeout: 60_000 })
   call.on('timeout', () => call.destroy(new Error('no answer within 30 s')))
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'page', version: '1' } }
   call.end(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params }))
@@ -64,11 +64,11 @@ describe('on the local platform', () => {
     await world.create(SERVER, 'piped', { image: world.images.fixture, args: ['--name', 'piped'] })
     await world.create(SERVER, 'web', { image: world.images.fixture, transport: 'streamable-http', args: ['--name', 'web'] })
     for (const name of ['piped', 'web']) await world.reaches(SERVER, name, 'Running')
-  }, 300_000)
+  })
   afterAll(async () => {
     await world?.[Symbol.asyncDispose]()
     await folder?.[Symbol.asyncDispose]()
-  }, 60_000)
+  })
 
   const urlOf = async (name: string) => (await world.client.get(SERVER, world.at(name))).status?.url ?? ''
 

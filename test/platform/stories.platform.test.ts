@@ -31,11 +31,11 @@ describe('on the local platform', () => {
     await writeFile(join(folder.path, 'images.yaml'), JSON.stringify({ images }))
     platform = await folder.up('--bare')
     client = createKubeClient(await loadKubeconfig({ path: platform.kubeconfigPath }))
-  }, 180_000)
+  })
   afterAll(async () => {
     await client?.close()
     await folder?.[Symbol.asyncDispose]()
-  }, 60_000)
+  })
 
   test('tells all stories but those that need what processes have not', () => {
     expect(STORIES.filter((story) => !canTell(story, LACKING)).map(({ title, needs }) => [title, needs])).toEqual(UNTOLD)

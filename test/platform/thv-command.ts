@@ -6,7 +6,7 @@ import type { PlatformProcess } from './platform-process.ts'
 
 const THV = fileURLToPath(new URL('../../apps/cli/bin/thv.js', import.meta.url))
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-const LIMIT_MS = 60_000
+const LIMIT_MS = 120_000
 const run = promisify(execFile)
 
 /** Output of `thv ARGS` about a platform. Rejects when it fails. */

@@ -30,11 +30,11 @@ beforeAll(async () => {
   client = await clientOf(platform)
   access = await accessTo(platform)
   await ensureNamespace(client, NAMESPACE)
-}, 120_000)
+})
 afterAll(async () => {
   await client?.close()
   await folder?.[Symbol.asyncDispose]()
-}, 60_000)
+})
 
 const revision = async () => (await client.list(configMaps, { namespace: NAMESPACE })).metadata.resourceVersion ?? ''
 
@@ -61,7 +61,7 @@ describe(`${WATCHERS} watchers`, () => {
     console.log(
       `${WATCHERS} watchers, ${WRITES} writes: all seen after ${ms} ms; memory ${idle} before, ${open} with watchers, ${busy} after`,
     )
-  }, 300_000)
+  })
 })
 
 describe('watchers that never read', () => {
@@ -78,7 +78,7 @@ describe('watchers that never read', () => {
     await eventually('the reader has seen all', () => reader.seen.length >= UNREAD.writes, 120_000)
     for (const { isClosed } of silent) await eventually('the connection is closed', isClosed)
     expect((await client.get(configMaps, { namespace: NAMESPACE, name: 'large' })).data?.['text']).toMatch(/^100 /)
-  }, 300_000)
+  })
 })
 
 test('no source map was read for all the connections that ended, from the start of the platform to its end', async () => {
@@ -87,7 +87,7 @@ test('no source map was read for all the connections that ended, from the start 
   const lines = platform.output().split('\n')
   expect(lines).toContainEqual(expect.stringMatching(/^loaded file:.+apps-cli-src-main/))
   expect(lines.filter((line) => /^read .+\.map$/.test(line))).toEqual([])
-}, 60_000)
+})
 
 /** The most memory that was seen meanwhile. */
 async function writeLarge(): Promise<number> {

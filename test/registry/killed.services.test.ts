@@ -8,7 +8,7 @@ const PUBLISHERS = 6
 const NAMES = 20
 
 test('a server with the embedded store that is killed while many publish keeps all that it acknowledged, and nothing by half', {
-  timeout: 60_000 + ROUNDS * 10_000,
+  timeout: 120_000 + ROUNDS * 60_000,
 }, async () => {
   const world = registryWorld()
   const config = world.config({ sources: [{ name: 'own', managed: {} }], registries: [{ name: 'all', sources: ['own'] }] })

@@ -41,14 +41,21 @@ describe('time limits of calls', () => {
   it.each(['legacy', 'modern'] as const)('end a call of one tool, by whatever name it is called, and no other: %s client', async (mode) => {
     await using a = await startFixture({ only: ['hang', 'slow'] })
     const operational = { timeouts: { perTool: { hang: '100ms' } } }
-    await using vmcp = await startTestVmcp({ backends: { a: a.url }, config: { operational, optimizer: {} } })
+    const clock = new TestClock()
+    const vmcp = await startTestVmcp({ backends: { a: a.url }, config: { operational, optimizer: {} }, clock })
+    await using _ = { [Symbol.asyncDispose]: () => shutDown(vmcp, clock) }
     await using sdk = await connectSdk(new StreamableHTTPClientTransport(new URL(vmcp.url)), mode)
     const slow = sdk.client.callTool({ name: 'slow', arguments: { ms: 300 } })
-    for (const call of [
+    await expect.poll(() => a.stats.count('tools/call')).toBe(1)
+    for (const [index, call] of [
       { name: 'hang', arguments: {} },
       { name: 'call_tool', arguments: { tool_name: 'hang' } },
-    ])
-      await expect(sdk.client.callTool(call)).rejects.toMatchObject({ data: { backend: 'a', timeoutMs: 100, mayHaveRun: true } })
+    ].entries()) {
+      const ended = expect(sdk.client.callTool(call)).rejects.toMatchObject({ data: { backend: 'a', timeoutMs: 100, mayHaveRun: true } })
+      await expect.poll(() => a.stats.count('tools/call')).toBe(index + 2)
+      await clock.advance(100)
+      await ended
+    }
     expect((await slow).isError).not.toBe(true)
   })
 })

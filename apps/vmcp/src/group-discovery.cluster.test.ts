@@ -103,7 +103,7 @@ describeCluster('a virtual server that discovers its backends', () => {
     running = await start()
     await running.live.first
     session = await connectSdk(new StreamableHTTPClientTransport(new URL(running.url)), 'legacy')
-  }, 120_000)
+  })
 
   afterAll(async () => {
     await session?.[Symbol.asyncDispose]()

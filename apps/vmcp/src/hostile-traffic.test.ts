@@ -37,7 +37,7 @@ describe('a virtual server under hostile clients', () => {
   })
 
   const send = (body: string, headers: Record<string, string>) =>
-    fetch(vmcp.url, { method: 'POST', headers: { ...JSON_TYPE, ...headers }, body, signal: AbortSignal.timeout(20_000) })
+    fetch(vmcp.url, { method: 'POST', headers: { ...JSON_TYPE, ...headers }, body, signal: AbortSignal.timeout(60_000) })
 
   const method = fc.constantFrom(
     ...['initialize', 'ping', 'tools/list', 'tools/call', 'resources/list', 'resources/read', 'resources/templates/list', 'prompts/list'],

@@ -31,7 +31,7 @@ const COMBINATIONS = [
 ] as const
 
 describe('the official suite through the virtual server', () => {
-  it.each(COMBINATIONS)('$client client, $backend backend', { timeout: 300_000 }, async ({ backend: era, judged, atLeast, mayFail }) => {
+  it.each(COMBINATIONS)('$client client, $backend backend', async ({ backend: era, judged, atLeast, mayFail }) => {
     await using fixture = await startFixture({ era })
     await using vmcp = await startTestVmcp({ backends: { one: fixture.url }, config: { aggregation: PRIORITY } })
     const url = vmcp.url.replace('127.0.0.1', 'localhost')

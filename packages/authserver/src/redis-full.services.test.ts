@@ -45,7 +45,7 @@ describeRedis('a Redis without room', () => {
 })
 
 describeRedis('a Redis that hangs in the middle of a token request', () => {
-  it.each(['code', 'refresh token'])('makes the client try again, and its %s is not used up', { timeout: 120_000 }, async (what) => {
+  it.each(['code', 'refresh token'])('makes the client try again, and its %s is not used up', async (what) => {
     await using stack = new AsyncDisposableStack()
     const redisServer = stack.use(await startRedis())
     const redis = stack.use(await openRedis({ address: redisServer, db: 0, timeoutMs: 1_000 }))

@@ -38,7 +38,7 @@ function start(path: string, options: { pollMs?: number; onChange?: () => Promis
     (async () => {
       calls++
     })
-  watch = watchFile({ path, clock, onChange, onError: () => {}, debounceMs: 20, pollMs: options.pollMs ?? 60_000 })
+  watch = watchFile({ path, clock, onChange, onError: () => {}, debounceMs: 20, pollMs: options.pollMs ?? 3_600_000 })
 }
 
 describe('watchFile', () => {

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 
 const PROXY_RUNNER = fileURLToPath(new URL('../../../apps/proxyrunner/bin/thv-proxyrunner.js', import.meta.url))
 const AS_IN_POD = new URL('as-in-pod.ts', import.meta.url).href
-const STOP_LIMIT_MS = 15_000
+const STOP_LIMIT_MS = 60_000
 
 export interface PodOptions {
   /** Of the API server. */

@@ -30,7 +30,7 @@ export interface ToolResult {
 export type Sdk = 'v1' | 'v2' | 'sse'
 
 const info = { name: 'story', version: '1.0.0' }
-const CALL_LIMIT_MS = 30_000
+const CALL_LIMIT_MS = 60_000
 const NOWHERE_LIMIT_MS = 60_000
 
 /** A pod may be ready a moment before the cluster leads anybody to it, be it a client or a proxy: what leads nowhere is tried again for a while. */

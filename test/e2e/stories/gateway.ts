@@ -146,7 +146,7 @@ async function stillGuarded(world: World, url: string, token: string): Promise<v
         ...(authorization !== undefined && { authorization }),
       },
       body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }),
-      signal: AbortSignal.timeout(30_000),
+      signal: AbortSignal.timeout(60_000),
     })
     await answer.body?.cancel()
     world.expect([authorization, answer.status]).toEqual([authorization, 401])

@@ -127,7 +127,7 @@ async function guardedServer(world: World, { idp, ca }: { idp: OidcServer; ca: s
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
     const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'story', version: '1' } }
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params })
-    const answer = await fetch(outside, { method: 'POST', headers, body, signal: AbortSignal.timeout(10_000) })
+    const answer = await fetch(outside, { method: 'POST', headers, body, signal: AbortSignal.timeout(60_000) })
     await answer.body?.cancel()
     return answer.status === 200
   })

@@ -13,7 +13,7 @@ import type { Story } from './story.ts'
 import { ENTRY, EXTERNAL_AUTH, GROUP, VIRTUAL, type World } from './world.ts'
 
 const SAAS = ['tickets', 'chat'] as const
-const LIMIT_MS = 10_000
+const LIMIT_MS = 60_000
 
 export const oneLogin: Story = {
   title:

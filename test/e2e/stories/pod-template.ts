@@ -93,7 +93,7 @@ export const podTemplate: Story = {
     const spec = { selector: { app: 'rich', 'toolhive-basename': 'rich' }, ports: [{ port: 80, targetPort: 9999 }] }
     const service = await client.create(services, { metadata: at('sidecar'), spec })
     const seen = await world.eventually('the sidecar answers', async () =>
-      (await request(`http://${world.reach(service, 80)}/`, { limitMs: 3_000 })).json(),
+      (await request(`http://${world.reach(service, 80)}/`, { limitMs: 15_000 })).json(),
     )
     world.expect(seen).toEqual({ uid: 1000, root: 'EROFS', motd: 'grüße', prepared: 'yes', own: 'written', secret: 'from a Secret' })
   },

@@ -13,7 +13,7 @@ export interface ListedServer {
 export async function listedServers(world: World, registry: string): Promise<ListedServer[]> {
   const { status } = await world.client.get(REGISTRY, world.at(registry))
   const base = (await world.outside(status?.url)).replace(/\/$/, '')
-  const answer = await fetch(`${base}/registry/${registry}/v0.1/servers?limit=100`, { signal: AbortSignal.timeout(5_000) })
+  const answer = await fetch(`${base}/registry/${registry}/v0.1/servers?limit=100`, { signal: AbortSignal.timeout(30_000) })
   if (!answer.ok) throw new Error(`the API answers ${answer.status}`)
   const { servers } = (await answer.json()) as { servers: { server: ListedServer }[] }
   return servers.map(({ server }) => server)

@@ -9,7 +9,7 @@ import type { Story } from './story.ts'
 import { REGISTRY, SERVER, type World } from './world.ts'
 
 const THV = fileURLToPath(new URL('../../../apps/cli/bin/thv.js', import.meta.url))
-const THV_LIMIT_MS = 60_000
+const THV_LIMIT_MS = 120_000
 const annotation = (name: string, value: string) => `toolhive.stacklok.dev/${name}=${value}`
 const NAME = 'live'
 
@@ -85,7 +85,7 @@ async function publish(world: World, name: string): Promise<void> {
       ...{ name, description: 'A published server', version: '1.0.0' },
       remotes: [{ type: 'streamable-http', url: 'https://published.example.com/' }],
     }),
-    signal: AbortSignal.timeout(10_000),
+    signal: AbortSignal.timeout(60_000),
   })
   if (!answer.ok) throw new Error(`${answer.status} ${await answer.text()}`)
 }

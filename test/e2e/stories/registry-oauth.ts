@@ -4,7 +4,7 @@ import type { Story } from './story.ts'
 import { REGISTRY } from './world.ts'
 
 const AUDIENCE = 'registry'
-const LIMIT_MS = 10_000
+const LIMIT_MS = 60_000
 
 export const registryOauth: Story = {
   title: 'a registry with oauth: 401 without a token, 200 with one of its identity provider',

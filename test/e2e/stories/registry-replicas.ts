@@ -91,7 +91,7 @@ function startReads(url: string) {
   const read = async () => {
     while (!stopped.signal.aborted) {
       try {
-        const answer = await fetch(url, { headers: { connection: 'close' }, signal: AbortSignal.timeout(20_000) })
+        const answer = await fetch(url, { headers: { connection: 'close' }, signal: AbortSignal.timeout(60_000) })
         const { servers } = (await answer.json()) as { servers?: unknown[] }
         if (answer.status === 200 && servers?.length === NAMES.length) answered++
         else failures.push(`${answer.status} with ${servers?.length} servers`)

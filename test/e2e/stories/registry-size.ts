@@ -47,7 +47,7 @@ async function listedCount(world: World): Promise<number> {
   let cursor = ''
   do {
     const query = `limit=100${cursor && `&cursor=${encodeURIComponent(cursor)}`}`
-    const answer = await fetch(`${base}/registry/large/v0.1/servers?${query}`, { signal: AbortSignal.timeout(20_000) })
+    const answer = await fetch(`${base}/registry/large/v0.1/servers?${query}`, { signal: AbortSignal.timeout(60_000) })
     if (!answer.ok) throw new Error(`the API answers ${answer.status}`)
     const page = (await answer.json()) as { servers: unknown[]; metadata?: { nextCursor?: string } }
     count += page.servers.length

@@ -210,7 +210,7 @@ describe('the platform in the background', () => {
     expect(await thv('delete', '-f', 'other.yaml')).toMatchObject({ code: 0 })
   })
 
-  it('[002-086] runs the example of a tool filter: clients see the one tool that it names, and call it', { timeout: 300_000 }, async () => {
+  it('[002-086] runs the example of a tool filter: clients see the one tool that it names, and call it', async () => {
     const example = join(ROOT, 'deploy/examples/operator/mcp-servers/mcpserver_fetch_tools_filter.yaml')
     expect(await thv('apply', '-f', example)).toMatchObject({ code: 0 })
     // The package is fetched from PyPI.
@@ -276,7 +276,7 @@ describe('the platform in the background', () => {
     expect(await thv('down')).toMatchObject({ code: 0, out: expect.stringContaining('Stopped the platform in') })
     await noneLeft()
   })
-}, 240_000)
+})
 
 describe('the platform at a terminal', () => {
   it('stops in good order with one Ctrl-C, also when npm sends it twice', async () => {
@@ -331,4 +331,4 @@ describe('the platform at a terminal', () => {
     taken.close()
     await noneLeft()
   })
-}, 240_000)
+})

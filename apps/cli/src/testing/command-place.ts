@@ -58,7 +58,7 @@ export async function commandPlace(access: ServerAccess): Promise<CommandPlace> 
 
 /** A definition is served a moment after it was written. */
 async function served(client: KubeClient): Promise<void> {
-  const deadline = Date.now() + 20_000
+  const deadline = Date.now() + 60_000
   for (;;) {
     const catalog = await loadKinds(client)
     const missing = KINDS.filter(({ kind }) => catalog.ofManifest(`${API_GROUP}/${STORAGE_VERSION}`, kind) === undefined)

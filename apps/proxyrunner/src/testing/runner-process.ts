@@ -13,7 +13,7 @@ import type { StdioReplica } from './stdio-replica-main.ts'
 const BIN = fileURLToPath(new URL('../../bin/thv-proxyrunner.js', import.meta.url))
 const REPLICA = fileURLToPath(new URL('./stdio-replica-main.ts', import.meta.url))
 const START_LIMIT_MS = 60_000
-const STOP_LIMIT_MS = 15_000
+const STOP_LIMIT_MS = 60_000
 
 export interface RunnerProcess extends AsyncDisposable {
   /** Of the MCP endpoint. */

@@ -22,7 +22,7 @@ describeCluster('the kubernetes source, watching', () => {
     client = adminClient(sharedCluster())
     await installCrds(client)
     namespace = await testNamespace('watch')
-  }, 120_000)
+  })
   afterAll(async () => {
     await client.close()
     rmSync(folder, { recursive: true, force: true })
@@ -50,7 +50,7 @@ describeCluster('the kubernetes source, watching', () => {
     await running.untilServers((found) => found[name('first')] === undefined)
     await put(client, server('second', {}))
     expect(await running.untilServers((found) => Object.keys(found).length === 0)).toEqual({})
-  }, 120_000)
+  })
 
   it('is not ready before the first lists [001-091]', async () => {
     await put(client, server('early', exported('https://early.example/')))
@@ -60,12 +60,12 @@ describeCluster('the kubernetes source, watching', () => {
     await until(async () => (await ready()) === 200)
     expect(Object.keys(await running.servers())).toContain(name('early'))
     await client.delete(typeOf(server('early', {})), { namespace, name: 'early' })
-  }, 120_000)
+  })
 
   describe.skipIf(gatewayApiProblem() !== undefined)('with the Gateway API', () => {
     beforeAll(async () => {
       await installGatewayApi(client)
-    }, 180_000)
+    })
 
     it('follows routes, Gateways of other namespaces, their addresses and paths [000-024] [000-025] [000-038] [000-075] [000-076] [000-078]', async () => {
       const gatewayNamespace = await testNamespace('gateway')
@@ -110,7 +110,7 @@ describeCluster('the kubernetes source, watching', () => {
       await url('http://two.example/b')
       await client.delete(namespaces, { name: gatewayNamespace })
       await url(undefined)
-    }, 180_000)
+    })
 
     it('follows the Gateways of at most 64 namespaces, however many its routes name, and says so', async () => {
       const own = await testNamespace('many')
@@ -129,7 +129,7 @@ describeCluster('the kubernetes source, watching', () => {
       await running.untilServers((found) => found[`dev.stacklok.toolhive/${own}.beside`] !== undefined)
       await until(() => running.registry.lines.find(({ msg }) => msg.includes('routes name Gateways of more than 64 namespaces')))
       expect(Object.keys(await running.servers())).toEqual([`dev.stacklok.toolhive/${own}.beside`])
-    }, 180_000)
+    })
   })
 
   it('reads the cluster only while it holds the Lease, and hands it over at a stop [001-093] [001-095] [001-096] [001-103] [001-105] [001-107]', async () => {
@@ -163,5 +163,5 @@ describeCluster('the kubernetes source, watching', () => {
     } finally {
       await first[Symbol.asyncDispose]()
     }
-  }, 180_000)
+  })
 })

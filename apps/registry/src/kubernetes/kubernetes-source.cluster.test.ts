@@ -39,7 +39,7 @@ describeCluster('the kubernetes source, polling', () => {
     const namespace = await testNamespace('export')
     for (const manifest of seed('001-rbac-registry-reader.yaml')) await put(client, manifest)
     kubeconfig = await accountKubeconfig(sharedCluster(), client, { namespace, clusterRole: 'toolhive-registry-reader', folder })
-  }, 180_000)
+  })
   afterAll(async () => {
     await client.close()
     rmSync(folder, { recursive: true, force: true })
@@ -63,9 +63,9 @@ describeCluster('the kubernetes source, polling', () => {
     return { namespace, mcp, config, name }
   }
 
-  it.concurrent('lists annotated resources of all three kinds, follows changes and forgets what is gone [000-004] [000-095] [000-120] [000-121] [001-003] [001-004] [001-009] [001-014] [001-016] [001-020] [001-021] [001-022] [001-026] [001-074] [001-078] [001-111] [001-113] [001-118]', {
-    timeout: 120_000,
-  }, async ({ expect }) => {
+  it.concurrent('lists annotated resources of all three kinds, follows changes and forgets what is gone [000-004] [000-095] [000-120] [000-121] [001-003] [001-004] [001-009] [001-014] [001-016] [001-020] [001-021] [001-022] [001-026] [001-074] [001-078] [001-111] [001-113] [001-118]', async ({
+    expect,
+  }) => {
     const { namespace, mcp, config, name } = await place()
     const other = await testNamespace('export')
     await put(client, mcp('MCPServer', 'direct', exported('https://a.example/x', { [annotation('registry-description')]: 'A server' })))
@@ -103,7 +103,7 @@ describeCluster('the kubernetes source, polling', () => {
     expect(Object.keys(left)).toEqual([name('virtual')])
   })
 
-  it.concurrent('selects by labels in both syntaxes [001-015]', { timeout: 120_000 }, async ({ expect }) => {
+  it.concurrent('selects by labels in both syntaxes [001-015]', async ({ expect }) => {
     const { mcp, config, name } = await place()
     const labelled = (own: string, labels: Record<string, string>): Manifest => {
       const manifest = mcp('MCPServer', own, exported(`https://${own}.example/`))
@@ -120,7 +120,7 @@ describeCluster('the kubernetes source, polling', () => {
 
   const refused = 'fails a sync that may not list a namespace, and keeps the entries [001-064]'
   if (!isExcluded(refused, ['rbac']))
-    it.concurrent(refused, { timeout: 120_000 }, async ({ expect }) => {
+    it.concurrent(refused, async ({ expect }) => {
       const { namespace, mcp, config, name } = await place()
       const path = await accountKubeconfig(sharedCluster(), client, { namespace, clusterRole: 'toolhive-registry-reader', folder })
       await put(client, mcp('MCPServer', 'kept', exported('https://k.example/')))
@@ -132,9 +132,9 @@ describeCluster('the kubernetes source, polling', () => {
       expect(Object.keys(await running.servers())).toEqual([name('kept')])
     })
 
-  it.concurrent('adds the URL to the entry of a known image, and uncovers that entry again [000-045] [000-048] [000-049] [001-007]', {
-    timeout: 120_000,
-  }, async ({ expect }) => {
+  it.concurrent('adds the URL to the entry of a known image, and uncovers that entry again [000-045] [000-048] [000-049] [001-007]', async ({
+    expect,
+  }) => {
     const { namespace, mcp, name } = await place()
     await put(
       client,
@@ -160,7 +160,6 @@ describeCluster('the kubernetes source, polling', () => {
 
   it.skipIf(!hasGatewayApi).concurrent(
     'follows an annotated route to its resource and its Gateway, and reports what it leaves out [000-002] [000-015] [000-083] [000-094] [000-122] [001-035] [001-037] [001-038] [001-039] [001-042] [001-045] [001-047] [001-050] [001-053]',
-    { timeout: 180_000 },
     async ({ expect }) => {
       const { namespace, mcp, config, name } = await place()
       const gatewayNamespace = await testNamespace('gateway')

@@ -10,17 +10,23 @@ let folder: string
 let watcher: FileWatcher
 let changes: string[]
 let failing: boolean
+/** Calls that failed. */
+let missed: number
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'registry-files-'))
   changes = []
   failing = false
+  missed = 0
   watcher = createFileWatcher({
     clock: systemClock,
     log: createLogger({ level: 'error', write: () => undefined }),
     debounceMs: 10,
     pollMs: 50,
     async onChange(source) {
-      if (failing) throw new Error('the store is away')
+      if (failing) {
+        missed++
+        throw new Error('the store is away')
+      }
       changes.push(source)
     },
   })
@@ -32,10 +38,10 @@ afterEach(async () => {
 
 const changed = (count: number) => expect.poll(() => changes.length, { timeout: 20_000 }).toBeGreaterThanOrEqual(count)
 
-/** Watching has begun: changes before the first look do not count. */
+/** Watching has begun: each of the files, which are there, has been told of once. */
 async function follow(paths: Readonly<Record<string, string>>): Promise<void> {
   watcher.set(new Map(Object.entries(paths)))
-  await systemClock.sleep(200)
+  await expect.poll(() => changes.toSorted()).toEqual(Object.keys(paths).toSorted())
   changes.length = 0
 }
 
@@ -87,7 +93,7 @@ describe('createFileWatcher', () => {
     await follow({ a: path })
     failing = true
     writeFileSync(path, 'another')
-    await systemClock.sleep(300)
+    await expect.poll(() => missed).toBeGreaterThan(0)
     failing = false
     await changed(1)
   })

@@ -23,7 +23,7 @@ interface Answer {
 }
 
 const outbound = createOutbound()
-const http = createOAuthHttp({ outbound, allowLoopback: true, timeoutMs: 5_000 })
+const http = createOAuthHttp({ outbound, allowLoopback: true, timeoutMs: 60_000 })
 let answers: Map<string, (request: IncomingMessage, body: string) => Answer>
 let origin: string
 const server = createServer(async (request, response) => {
@@ -214,7 +214,7 @@ describe('the response of the authorization endpoint', () => {
 describe('the loopback receiver', () => {
   it('takes only a visit with the state it waits for', async () => {
     await using receiver = await openLoopbackReceiver()
-    const waiting = receiver.response('right', AbortSignal.timeout(10_000))
+    const waiting = receiver.response('right', AbortSignal.timeout(60_000))
     expect(receiver.redirectUri).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/callback$/)
     for (const visit of ['?state=wrong&code=x', '?code=x', '/../?state=right', 'x?state=right'])
       expect((await fetch(`${receiver.redirectUri}${visit}`)).status).toBe(404)
@@ -301,7 +301,7 @@ describe('stored logins', () => {
     scopes: [],
     ...more,
   })
-  const signal = AbortSignal.timeout(30_000)
+  const signal = AbortSignal.timeout(60_000)
 
   it('are one per issuer and resource; a server belongs to one of them', () => {
     const one = withLogin({ logins: [], clients: {} }, login())
@@ -345,7 +345,7 @@ describe('stored logins', () => {
 
 describe('a server that refuses a renewed token too', () => {
   it('is logged in to again', async () => {
-    const signal = AbortSignal.timeout(30_000)
+    const signal = AbortSignal.timeout(60_000)
     const server = `${origin}/mcp`
     answers.set('/.well-known/oauth-protected-resource/mcp', () => ({ body: { resource: server, authorization_servers: [origin] } }))
     answers.set('/.well-known/oauth-authorization-server', () => ({

@@ -1,3 +1,5 @@
+import { PATIENCE_MS } from '@thv/testkit/run/patience'
+
 export interface Visit {
   readonly status: number
   readonly url: URL
@@ -22,7 +24,7 @@ export class Browser {
       redirect: 'manual',
       headers: { accept: 'text/html', ...(cookie !== '' && { cookie }), ...headers },
       ...(form !== undefined && { method: 'POST', body: new URLSearchParams(form) }),
-      signal: AbortSignal.timeout(20_000),
+      signal: AbortSignal.timeout(PATIENCE_MS),
     })
     for (const line of answer.headers.getSetCookie()) this.#keep(line)
     const location = answer.headers.get('location')

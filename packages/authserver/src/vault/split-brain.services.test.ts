@@ -20,7 +20,7 @@ const describeRedis = redisProblem() === undefined || process.env['CI'] ? descri
 const PING = redisScript("return redis.call('PING')")
 
 describeRedis('two primaries at a time', () => {
-  it('let one of two replicas of the server use a code, and lose no token that a client has', { timeout: 240_000 }, async () => {
+  it('let one of two replicas of the server use a code, and lose no token that a client has', async () => {
     await using stack = new AsyncDisposableStack()
     const settings = { 'min-replicas-to-write': '1', 'min-replicas-max-lag': '10', 'repl-diskless-sync-delay': '0' }
     // Nothing but the isolation below may make another primary. Sentinels connect again to one that refuses them only when half of this is less than

@@ -19,9 +19,7 @@ const describeRedis = redisProblem() === undefined || process.env['CI'] ? descri
 const PASSWORD = 'pa55'
 
 describeRedis('three replicas of an authorization server on Redis with Sentinels', () => {
-  it('finish a login that was begun at another one, however requests are spread, also when it dies before the code [002-094]', {
-    timeout: 120_000,
-  }, async () => {
+  it('finish a login that was begun at another one, however requests are spread, also when it dies before the code [002-094]', async () => {
     await using stack = new AsyncDisposableStack()
     const sentinels = stack.use(await startSentinels({ password: PASSWORD }))
     const idp = stack.use(await startOidcServer())

@@ -208,7 +208,7 @@ describeRedis('a Redis Cluster of six nodes', () => {
       unacknowledged++
     }
     redis = await connected({ cluster: { addresses: cluster.nodes.slice(0, 2) }, password: 'pa55', onUnacknowledged })
-  }, 120_000)
+  })
   afterAll(async () => {
     await redis[Symbol.asyncDispose]()
     await cluster[Symbol.asyncDispose]()
@@ -238,7 +238,7 @@ describeRedis('a Redis Cluster of six nodes', () => {
       )
       .toBe(true)
     expect(await store.consume('code', 'd', { graceMs: 0 })).toBe('first')
-  }, 180_000)
+  })
 })
 
 const UNAVAILABLE = new ThvError('redis_unavailable', 'the answer was lost')

@@ -8,7 +8,7 @@ const PING = redisScript("return redis.call('PING')")
 const PASSWORD = 'pa55'
 
 describeRedis('Sentinels with TLS', () => {
-  it('have an authority of their own: each side is trusted by its own CA only', { timeout: 120_000 }, async () => {
+  it('have an authority of their own: each side is trusted by its own CA only', async () => {
     await using sentinels = await startSentinels({ password: PASSWORD, tls: true })
     const { masterName, addresses, caPem, primary } = sentinels
     const open = (sentinelCa: string | undefined, ca: string) =>

@@ -34,7 +34,7 @@ export async function startEtcd({ command, folder, guard, limitMs, fsync = false
       }),
     // The list of members is read through the leader, so it also says that writes are possible.
     ready: async (port) => {
-      const answer = await request(`http://127.0.0.1:${port}/v3/cluster/member/list`, { method: 'POST', body: {}, limitMs: 2000 })
+      const answer = await request(`http://127.0.0.1:${port}/v3/cluster/member/list`, { method: 'POST', body: {}, limitMs: 10_000 })
       return answer.status === 200 && answer.json<{ members?: { name?: string }[] }>().members?.[0]?.name === name
     },
   })

@@ -1,5 +1,6 @@
 import { request as plain } from 'node:http'
 import { request as secure } from 'node:https'
+import { PATIENCE_MS } from '../run/patience.ts'
 import type { ClusterAccess } from './cluster-access.ts'
 import type { Certificate } from './identity/certificate.ts'
 
@@ -25,7 +26,7 @@ export interface Answer {
  * and a pooled connection would outlive the server that a test kills.
  */
 export function request(url: string, options: RequestOptions = {}): Promise<Answer> {
-  const { method = 'GET', body, caPem, limitMs = 15_000 } = options
+  const { method = 'GET', body, caPem, limitMs = PATIENCE_MS } = options
   const payload = body === undefined || typeof body === 'string' ? body : JSON.stringify(body)
   const headers = { ...(payload === undefined ? {} : { 'content-type': 'application/json' }), ...options.headers }
   return new Promise((resolve, reject) => {

@@ -22,7 +22,7 @@ describeCluster('the Gateway API', () => {
       client = createKubeClient({ server: url, tls: { ca: caPem }, auth: bearerToken(adminToken) })
       await installGatewayApi(client)
       namespace = await testNamespace('gateway')
-    }, 180_000)
+    })
     afterAll(() => client.close())
 
     it.each(gatewayApiReleases)(

@@ -2,14 +2,15 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { PATIENCE_MS } from '../run/patience.ts'
 import { toFixtureArguments } from './fixture-arguments.ts'
 import { STOP_WITH_STDIN } from './fixture-run.ts'
 import type { FixtureOptions } from './state/options.ts'
 
 const MAIN = fileURLToPath(new URL('fixture-main.ts', import.meta.url))
-const START_LIMIT_MS = 15_000
+const START_LIMIT_MS = PATIENCE_MS
 const KEPT_COMPLAINT = 2_000
-const STOP_LIMIT_MS = 5_000
+const STOP_LIMIT_MS = 30_000
 
 export interface FixtureCommand {
   readonly command: string

@@ -29,7 +29,7 @@ const CASES: readonly Case[] = [
 ]
 
 /** The fixture is what the proxies are judged by, so it must itself be beyond doubt: every scenario, not only the scored ones. */
-describe('the fixture passes the official conformance suite by itself', { timeout: 180_000 }, () => {
+describe('the fixture passes the official conformance suite by itself', () => {
   it.for(CASES)('$title', async ({ fixture: options, run, scored, all }) => {
     await using fixture = await startFixture(options)
     const report = await runConformance({ url: fixture.url, ...run })

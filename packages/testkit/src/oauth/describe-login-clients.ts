@@ -48,7 +48,7 @@ export function describeLoginClients(title: string, start: StartLoginEndpoint): 
       endpoint = await start(stack, withDocumentAt(place))
       fixedId = await registered(endpoint.issuer, REDIRECT_URI)
       portlessId = await registered(endpoint.issuer, PORTLESS)
-    }, 120_000)
+    })
     afterAll(() => stack.disposeAsync())
 
     const callsATool = async (connect: Connect, options: Omit<OAuthClientOptions, 'url' | 'user' | 'grantTypes'>) => {

@@ -4,6 +4,7 @@ import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { Provider } from 'oidc-provider'
+import { PATIENCE_MS } from '../run/patience.ts'
 import { type HookContext, OIDC_PATHS, type OidcTokenOptions, oidcConfiguration } from './oidc-configuration.ts'
 import { createOidcRecords } from './oidc-records.ts'
 import { addTokenExchange, type ExchangedToken } from './token-exchange.ts'
@@ -133,7 +134,7 @@ export async function startOidcServer(options: OidcServerOptions = {}): Promise<
         [WISH_HEADER]: Buffer.from(JSON.stringify(wish)).toString('base64url'),
       },
       body: new URLSearchParams(form),
-      signal: AbortSignal.timeout(10_000),
+      signal: AbortSignal.timeout(PATIENCE_MS),
     })
     if (!answer.ok) throw new Error(`the test provider answered ${answer.status}: ${await answer.text()}`)
     return answer

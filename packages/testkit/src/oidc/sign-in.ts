@@ -1,4 +1,5 @@
 import { systemClock } from '@thv/kernel/clock'
+import { PATIENCE_MS } from '../run/patience.ts'
 
 const MAX_STEPS = 60
 /** Of all steps of one login together: a quick machine sends more requests than an address may. */
@@ -14,7 +15,7 @@ export interface SignInOptions {
   readonly fetch?: (url: URL, init: RequestInit) => Promise<Response>
 }
 
-const fetchInTime: NonNullable<SignInOptions['fetch']> = (url, init) => fetch(url, { ...init, signal: AbortSignal.timeout(10_000) })
+const fetchInTime: NonNullable<SignInOptions['fetch']> = (url, init) => fetch(url, { ...init, signal: AbortSignal.timeout(PATIENCE_MS) })
 
 /**
  * Does what a browser and its user would: follows redirects with cookies, fills in the login page, and comes again when the server says that there

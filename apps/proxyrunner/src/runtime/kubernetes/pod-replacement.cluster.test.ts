@@ -37,7 +37,7 @@ describeCluster('a pod that the runner before has used', () => {
     const runtime = createKubernetesRuntime({ config: configOf({}), client, namespace, log, attachBackoff, attach: silentPort() })
     try {
       for (let n = 0; n < 2; n++) {
-        const connection = await runtime.openStdio(AbortSignal.timeout(20_000))
+        const connection = await runtime.openStdio(AbortSignal.timeout(60_000))
         expect(connection.instance).toBe(`${pod.metadata.uid}/0`)
         await connection.close()
       }

@@ -2,6 +2,7 @@ import type { Claims } from '@thv/catalog/sources/fetch/source-config'
 import { systemClock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
 import { createLogger } from '@thv/telemetry/log'
+import { PATIENCE_MS } from '@thv/testkit/run/patience'
 import type { EngineStatus, RegistryEngine } from '../../engine/engine.ts'
 import { createEngine } from '../../engine/in-process-engine.ts'
 import { createFakeHandler, testConfig } from '../../engine/testing/engine-fixture.ts'
@@ -52,7 +53,7 @@ function documentOf({ name, version }: { name: string; version: string }): objec
   return { name, description: `The server ${name}`, version }
 }
 
-const START_LIMIT_MS = 10_000
+const START_LIMIT_MS = PATIENCE_MS
 
 async function settled(engine: RegistryEngine): Promise<void> {
   const limit = systemClock.monotonic() + START_LIMIT_MS

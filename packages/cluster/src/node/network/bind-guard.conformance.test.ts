@@ -24,7 +24,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'thv guard '))
   writeFileSync(join(folder, 'app.py'), APP)
   env = await ensurePythonEnv(['uvicorn==0.38.0', 'uvloop==0.22.1'])
-}, 300_000)
+})
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 

@@ -148,7 +148,7 @@ export function script(image: 'node' | 'sh', text: string, more: object = {}): {
   return { containers: [{ name: 'main', image, args: [text], ...more }] }
 }
 
-const PATIENCE_MS = 30_000
+const PATIENCE_MS = 60_000
 
 export async function eventually(holds: () => boolean | Promise<boolean>, patienceMs = PATIENCE_MS): Promise<boolean> {
   for (const end = Date.now() + patienceMs; Date.now() < end; await delay(20)) if (await holds()) return true

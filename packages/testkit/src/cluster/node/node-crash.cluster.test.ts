@@ -38,7 +38,7 @@ describe.runIf(canRun)('a node', () => {
     })
     expect(machine()).toEqual(before)
     expect(existsSync(dirname(kubeconfigPath))).toBe(false)
-  }, 180_000)
+  })
 })
 
 const script = `

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 
-const limitMs = 5000
+const limitMs = 30_000
 
 /**
  * Stops a process and returns when it stands still. SIGSTOP alone only asks for that: each thread stops when it is next

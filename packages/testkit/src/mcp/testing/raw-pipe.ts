@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { PATIENCE_MS } from '../../run/patience.ts'
 import { fixtureCommand } from '../fixture-process.ts'
 import type { FixtureOptions } from '../state/options.ts'
 import type { JsonObject } from '../wire/json-rpc.ts'
 import { linesOf } from '../wire/lines.ts'
 
-const LIMIT_MS = 10_000
+const LIMIT_MS = PATIENCE_MS
 
 export interface RawPipe extends AsyncDisposable {
   send(message: JsonObject | string): void

@@ -1,4 +1,5 @@
 import { decodeSse, type SseEvent } from '@thv/mcp/sse-decoder'
+import { PATIENCE_MS } from '@thv/testkit/run/patience'
 
 export type Wire = Record<string, unknown> & { readonly id?: string | number; readonly method?: string }
 
@@ -18,7 +19,7 @@ export interface Incoming {
   abort(): void
 }
 
-const LIMIT_MS = 30_000
+const LIMIT_MS = PATIENCE_MS
 
 export async function send(url: string, init: RequestInit): Promise<Incoming> {
   const hangUp = new AbortController()

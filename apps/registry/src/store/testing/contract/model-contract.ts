@@ -30,7 +30,7 @@ export function describeModel(use: OpenStore): void {
         }),
         { numRuns: 30 * soakRounds() },
       )
-    }, 120_000)
+    })
   })
 }
 

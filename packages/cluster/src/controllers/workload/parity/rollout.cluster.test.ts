@@ -13,16 +13,16 @@ import { createStage, runKubelet, type StageOptions } from './testing/stage.ts'
 /** One story. Of what `rollout status` says only the end is compared: how it gets there is a matter of time. */
 const STORY = [
   'create deployment web --image=app:v1 --replicas=3',
-  'rollout status deployment/web --timeout=20s',
+  'rollout status deployment/web --timeout=120s',
   'rollout history deployment/web',
   'set image deployment/web app=app:v2',
-  'rollout status deployment/web --timeout=20s',
+  'rollout status deployment/web --timeout=120s',
   'annotate deployment/web kubernetes.io/change-cause=second',
-  'rollout status deployment/web --timeout=20s',
+  'rollout status deployment/web --timeout=120s',
   'get deployment web -o jsonpath={.metadata.generation}{.status.observedGeneration}{.metadata.annotations}',
   'rollout history deployment/web',
   'rollout undo deployment/web',
-  'rollout status deployment/web --timeout=20s',
+  'rollout status deployment/web --timeout=120s',
   'rollout history deployment/web',
   'rollout undo deployment/web --to-revision=9',
   'rollout pause deployment/web',
@@ -31,18 +31,18 @@ const STORY = [
   'rollout undo deployment/web',
   'rollout resume deployment/web',
   'rollout restart deployment/web',
-  'rollout status deployment/web --timeout=20s',
+  'rollout status deployment/web --timeout=120s',
   'scale deployment/web --replicas=1',
-  'wait --for=jsonpath={.status.replicas}=1 deployment/web --timeout=20s',
-  'wait --for=condition=Available deployment/web --timeout=20s',
+  'wait --for=jsonpath={.status.replicas}=1 deployment/web --timeout=120s',
+  'wait --for=condition=Available deployment/web --timeout=120s',
   'get deployment web -o jsonpath={.metadata.generation}{.metadata.annotations}{.status.replicas}{.status.updatedReplicas}',
   'apply -f SET',
-  'rollout status statefulset/web --timeout=20s',
+  'rollout status statefulset/web --timeout=120s',
   'set image statefulset/web main=app:v2',
-  'rollout status statefulset/web --timeout=20s',
+  'rollout status statefulset/web --timeout=120s',
   'rollout history statefulset/web',
   'rollout undo statefulset/web',
-  'rollout status statefulset/web --timeout=20s',
+  'rollout status statefulset/web --timeout=120s',
   'rollout history statefulset/web',
   'get controllerrevisions -o custom-columns=NAME:.metadata.name,REVISION:.revision',
   'get statefulset web -o jsonpath={.metadata.generation}{.status}',
@@ -73,7 +73,7 @@ describeCluster('kubectl rollout', () => {
     const ours = tell(await plane.stage('kubectl-story'), kubeconfig)
     expect(await ours).toEqual(await theirs)
     await client.close()
-  }, 240_000)
+  })
 
   async function tell(options: StageOptions, kubeconfig: string): Promise<string[]> {
     const stage = createStage(options)
@@ -94,6 +94,6 @@ describeCluster('kubectl rollout', () => {
 
 function kubectl(args: readonly string[]): Promise<string> {
   return new Promise((resolve) => {
-    execFile(sharedCluster().kubectlPath, args, { timeout: 40_000 }, (_, stdout, stderr) => resolve(stdout + stderr))
+    execFile(sharedCluster().kubectlPath, args, { timeout: 150_000 }, (_, stdout, stderr) => resolve(stdout + stderr))
   })
 }

@@ -77,7 +77,7 @@ export const podsSeen: Step = async ({ client, namespace }) => {
   await client.create(replicaSets, { metadata, spec: { replicas: 0, selector: { matchLabels: metadata.labels }, template } })
   await client.create(pods, { metadata, spec })
   for (let tries = 0; (await client.tryGet(pods, metadata)) !== undefined; tries++) {
-    if (tries === 2_000) throw new Error('the controllers do not see a new pod')
+    if (tries === 6_000) throw new Error('the controllers do not see a new pod')
     await sleep(10)
   }
   await client.delete(replicaSets, metadata)
@@ -164,7 +164,7 @@ export const endTerminating: Step = async (stage) => {
 /** The next step comes when the controller has seen the tag, and not when all is done. */
 export function untilThere(kind: 'ReplicaSet' | 'ControllerRevision', tag: string): Step {
   return async (stage) => {
-    for (let tries = 0; tries < 500; tries++) {
+    for (let tries = 0; tries < 6_000; tries++) {
       const { items } = await stage.client.listAll(typeOf(kind), { namespace: stage.namespace })
       if (items.some((set) => JSON.stringify(set).includes(`"image":"app:${tag}"`))) return
       await sleep(10)
