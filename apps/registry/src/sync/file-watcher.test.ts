@@ -38,7 +38,7 @@ afterEach(async () => {
 
 const changed = (count: number) => expect.poll(() => changes.length, { timeout: 20_000 }).toBeGreaterThanOrEqual(count)
 
-/** Watching has begun: each of the files, which are there, has been told of once. */
+/** Waits until watching has begun: the watcher reports each file that exists once. */
 async function follow(paths: Readonly<Record<string, string>>): Promise<void> {
   watcher.set(new Map(Object.entries(paths)))
   await expect.poll(() => changes.toSorted()).toEqual(Object.keys(paths).toSorted())
