@@ -59,6 +59,26 @@ describe('the state of a server', () => {
       [pod(IMAGE, { phase: 'Running' })],
       { state: 'failing', detail: 'Nothing listens on port 1.' },
     ],
+    [
+      'its change is refused while an older one serves',
+      server({
+        ...ready,
+        observedGeneration: 1,
+        conditions: [...ready.conditions, { type: 'WriteRefused', status: 'True', message: 'No quota.', observedGeneration: 2 }],
+      }),
+      [],
+      { state: 'failing', detail: 'No quota.' },
+    ],
+    [
+      'a change before the latest was refused',
+      server({
+        ...ready,
+        observedGeneration: 1,
+        conditions: [...ready.conditions, { type: 'WriteRefused', status: 'True', message: 'No quota.', observedGeneration: 1 }],
+      }),
+      [],
+      { state: 'starting' },
+    ],
     ['it is refused', server({ ...starting, phase: 'Failed', message: 'no' }), [], { state: 'failing', detail: 'no' }],
   ])('%s', (_title, resource, pods, expected) => {
     expect(serverState(resource, pods)).toMatchObject({ name: 'thing', ...expected })

@@ -1,6 +1,6 @@
 import type { Deployment, Pod, StatusCondition } from '@thv/kube/objects/builtin-kinds'
 import type { KubeObject } from '@thv/kube/objects/types'
-import { WorkloadReason } from '@thv/resources/shared/workload-conditions'
+import { WorkloadCondition, WorkloadReason } from '@thv/resources/shared/workload-conditions'
 import { allStatuses, podTrouble } from '../local-platform/pod-trouble.ts'
 import { plainText } from '../text/plain-text.ts'
 
@@ -13,6 +13,10 @@ export interface ServerState {
   readonly detail: string
 }
 
+interface ResourceCondition extends StatusCondition {
+  readonly observedGeneration?: number
+}
+
 export interface ServerResource extends KubeObject {
   readonly spec?: { readonly image?: string; readonly remoteUrl?: string }
   readonly status?: {
@@ -20,7 +24,7 @@ export interface ServerResource extends KubeObject {
     readonly phase?: string
     readonly message?: string
     readonly observedGeneration?: number
-    readonly conditions?: StatusCondition[]
+    readonly conditions?: ResourceCondition[]
   }
 }
 
@@ -39,6 +43,8 @@ export function serverState(server: ServerResource, pods: readonly Pod[]): Serve
   const { status = {} } = server
   const ready = status.conditions?.find(({ type }) => type === 'Ready')
   const isCurrent = status.observedGeneration === undefined || status.observedGeneration === generation
+  const refused = refusedWrite(server)
+  if (refused !== undefined) return { name, state: 'failing', detail: refused }
   if (isCurrent && ready?.status === 'True' && status.url) return { name, state: 'ready', url: status.url.replace(/#.*$/, ''), detail: '' }
   // The runner's diagnosis is more precise than the state of its pods.
   if (isCurrent && ready?.reason !== undefined && TOLD_BY_RUNNER.has(ready.reason))
@@ -51,6 +57,13 @@ export function serverState(server: ServerResource, pods: readonly Pod[]): Serve
   const serverPod = pods.find((pod) => pod.spec?.containers.some((container) => container.image === image))
   if (serverPod && isPulling(serverPod)) return { name, state: 'pulling', detail: image }
   return { name, state: 'starting', detail: pods.length === 0 ? '' : serverPod === undefined ? 'the proxy' : 'the server' }
+}
+
+/** Why the latest spec is not applied, whether or not an earlier one still serves; such a status is not about the latest generation. */
+export function refusedWrite({ metadata, status }: Pick<ServerResource, 'metadata' | 'status'>): string | undefined {
+  const refused = status?.conditions?.find(({ type }) => type === WorkloadCondition.WriteRefused)
+  const isCurrent = refused?.observedGeneration === undefined || refused.observedGeneration === metadata.generation
+  return refused?.status === 'True' && isCurrent ? plainText(refused.message) : undefined
 }
 
 /** The operator's Deployment and its pods. */

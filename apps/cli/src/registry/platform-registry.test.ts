@@ -97,6 +97,12 @@ describe('the state of the registry', () => {
       { state: 'failing', detail: expect.stringContaining('unknown key') },
     ],
     ['it has failed', { status: failed }, [], { state: 'failing', detail: 'no source could be read' }],
+    [
+      'an object of it is refused',
+      { status: { phase: 'Failed', conditions: [{ type: 'WriteRefused', status: 'True', message: 'No quota.', observedGeneration: 1 }] } },
+      [],
+      { state: 'failing', detail: 'No quota.' },
+    ],
     ['an older one had failed', { status: { ...failed, observedGeneration: 0 } }, [], { state: 'starting' }],
   ] as const)('%s', async (_, registry, items, state) => {
     const object = { metadata: { name: 'default', generation: 1 }, ...registry } as RegistryResource

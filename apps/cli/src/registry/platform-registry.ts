@@ -7,6 +7,7 @@ import { configMaps, secrets } from '@thv/kube/objects/resource-types'
 import type { KubeObject, ResourceType } from '@thv/kube/objects/types'
 import { mcpRegistryType } from '@thv/resources/kinds/mcp-registry/schema'
 import { writePrivate } from '../local-platform/running-platform.ts'
+import type { ServerResource } from '../platform/server-states.ts'
 import { movableConfig, serverVariables } from './own-config.ts'
 
 /** The registry that comes with the platform: `/registry/default/…` of its API. */
@@ -14,7 +15,7 @@ export const REGISTRY_KEY = { namespace: 'default', name: 'default' }
 export const registryType = mcpRegistryType as unknown as ResourceType<RegistryResource>
 
 export interface RegistryResource extends KubeObject {
-  readonly status?: { readonly url?: string; readonly phase?: string; readonly message?: string; readonly observedGeneration?: number }
+  readonly status?: NonNullable<ServerResource['status']>
 }
 
 export interface PlatformRegistryOptions {

@@ -2,7 +2,7 @@ import type { KubeClient } from '@thv/kube/client/client'
 import { pods } from '@thv/kube/objects/resource-types'
 import { plainCall } from '../local-platform/plain-call.ts'
 import { podTrouble } from '../local-platform/pod-trouble.ts'
-import type { ServerState } from '../platform/server-states.ts'
+import { refusedWrite, type ServerState } from '../platform/server-states.ts'
 import { plainText } from '../text/plain-text.ts'
 import { REGISTRY_KEY, registryType } from './platform-registry.ts'
 
@@ -23,6 +23,8 @@ export async function registryState(client: KubeClient, signal?: AbortSignal): P
   const { items } = await client.list(pods, { namespace: REGISTRY_KEY.namespace, labelSelector: POD_LABELS, signal })
   const trouble = items.map(podTrouble).find((each) => each !== undefined)
   if (trouble !== undefined) return { name, state: 'failing', detail: trouble }
+  const refused = refusedWrite(registry)
+  if (refused !== undefined) return { name, state: 'failing', detail: refused }
   if (status.phase === 'Failed' && status.observedGeneration === metadata.generation)
     return { name, state: 'failing', detail: plainText(status.message) || 'failed' }
   if (status.phase === undefined) return { name, state: 'waiting', detail: 'for the operator' }

@@ -77,7 +77,8 @@ export async function reconcileOne(
     const message = context.attempt < REFUSALS ? undefined : refusedWrite(error, OPERATOR)
     const object = env.caches.of(cache).get(key)
     if (message !== undefined && condition !== undefined && object !== undefined) {
-      const report = { type: cache.type, condition, message, env, signal: context.signal }
+      const serving = spec.serving?.(object, env)
+      const report = { type: cache.type, condition, message, serving, env, signal: context.signal }
       await tellRefusedWrite(object, report).catch((failure: unknown) =>
         env.log.warn('a refused write could not be reported', { object: formatKey(key), error: errorMessage(failure) }),
       )

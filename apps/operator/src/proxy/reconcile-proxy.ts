@@ -35,6 +35,7 @@ import { executePlan } from '../deployment/execute-plan.ts'
 import { workloadEvents, workloadStatusOf } from '../deployment/status/deployment-status.ts'
 import type { PodRole } from '../deployment/status/pod-problem.ts'
 import type { PodsHealth } from '../deployment/status/pods-health.ts'
+import type { Serving } from '../deployment/status/refused-write.ts'
 import type { Env } from '../environment.ts'
 import { exportConditionOf } from '../export/follower-of.ts'
 import { loadLookup } from '../references/load-lookup.ts'
@@ -104,7 +105,7 @@ export async function reconcileWorkload<T extends KubeObject>(
   const executed = await executePlan(plan, { object, type: kind.type }, env, signal)
   const url = urlOf(plan, { key, kind: kind.kind, env })
   const exported = exportConditionOf(kind.kind, object, env)
-  const health = kind.health(observe(object, { kind: kind.kind, plan, env }))
+  const health = kind.health(observe(object, { kind: kind.kind, children: plan.children, env }))
 
   const {
     written,
@@ -139,6 +140,19 @@ export async function reconcileWorkload<T extends KubeObject>(
   return executed.conflicts.length > 0 || executed.aliasTaken !== undefined ? requeueAfter('1m') : requeueAfter(LOOK_AGAIN)
 }
 
+/** The pods that run, made of an earlier spec, if they serve. */
+export function servingWorkload<T extends KubeObject>(
+  object: KubeObject,
+  { kind, health, readyPhase }: Pick<WorkloadKind<T>, 'kind' | 'health' | 'readyPhase'>,
+  env: Env,
+): Serving | undefined {
+  const observed = observe(object, { kind, children: [], env })
+  if (observed.deployment === undefined || !isControlledBy(observed.deployment, object)) return undefined
+  const { phase, reason, message, replicas, readyReplicas } = health(observed)
+  if (phase !== readyPhase) return undefined
+  return { phase, isReady: true, reason, message, counts: { replicas, ...(kind === 'MCPServer' && { readyReplicas }) } }
+}
+
 /** The condition that is there stays until the cluster has been read. */
 function exportConditions(latest: KubeObject, exported: ReturnType<typeof exportConditionOf>): ConditionUpdate[] {
   const now = exported === 'unknown' ? getCondition(statusOf(latest).conditions, WorkloadCondition.RegistryExport) : exported
@@ -167,10 +181,10 @@ function urlOf(plan: WorkloadPlan, { key, kind, env }: { key: ObjectKey; kind: P
 }
 
 /** A change that was just applied may not be in the cache yet. */
-function observe(object: KubeObject, { kind, plan, env }: { kind: ProxyKind; plan: WorkloadPlan; env: Env }): Observed {
+function observe(object: KubeObject, { kind, children, env }: { kind: ProxyKind; children: WorkloadPlan['children']; env: Env }): Observed {
   const key = keyOf(object)
   const { caches } = env
-  const planned = plan.children.find((child) => child.kind === 'Deployment')?.object
+  const planned = children.find((child) => child.kind === 'Deployment')?.object
   const statefulSet = caches.of(statefulSetCache).get(key)
   const pods = podsOf(key, kind, env)
   const isOwn = statefulSet !== undefined && isControlledBy(statefulSet, object)

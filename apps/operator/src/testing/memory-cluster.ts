@@ -52,8 +52,12 @@ const PLURALS: Readonly<Record<string, string>> = {
   MCPToolConfig: 'mcptoolconfigs',
   MCPExternalAuthConfig: 'mcpexternalauthconfigs',
   MCPServerEntry: 'mcpserverentries',
+  MCPRegistry: 'mcpregistries',
   Secret: 'secrets',
   ConfigMap: 'configmaps',
+  Deployment: 'deployments',
+  StatefulSet: 'statefulsets',
+  Pod: 'pods',
 }
 
 /** Caches and client over one map of objects: for reconcilers that read from caches and write status and finalizers. */

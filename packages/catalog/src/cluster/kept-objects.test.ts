@@ -44,7 +44,20 @@ describe('the part of an object that a watch keeps', () => {
     ['VirtualMCPServer', { incomingAuth: { type: 'anonymous' } }],
     ['VirtualMCPServer', { incomingAuth: { type: 'oidc' } }],
   ] as const)('of a %s with %j gives the same resource as the whole', (kind, spec) => {
-    const whole = { metadata: metadata(), spec, status: { phase: 'Running', url: 'http://one/mcp' } } as unknown as KubeObject
+    const whole = {
+      metadata: metadata(),
+      spec,
+      status: { phase: 'Running', url: 'http://one/mcp', observedGeneration: 1 },
+    } as unknown as KubeObject
     expect(mcpResourceOf(kind, keptResource(whole))).toEqual(mcpResourceOf(kind, whole))
+  })
+  it('asks for the tools of the spec that is served, and again once a later one is', () => {
+    const served = (observedGeneration?: number) =>
+      mcpResourceOf('MCPServer', {
+        metadata: metadata(),
+        spec: {},
+        status: { phase: 'Running', url: 'http://one/mcp', ...(observedGeneration !== undefined && { observedGeneration }) },
+      } as unknown as KubeObject)?.askable?.generation
+    expect([served(1), served(2), served()]).toEqual([1, 2, 2])
   })
 })

@@ -16,7 +16,7 @@ export function keptResource(object: KubeObject): KubeObject {
   const { annotations, deletionTimestamp, generation } = object.metadata
   const { spec = {}, status = {} } = object as Parts
   const { image, transport, proxyMode } = spec
-  const { phase, url } = status
+  const { phase, url, observedGeneration } = status
   // Their types alone matter.
   const authentication = authenticationParts.flatMap((part) =>
     spec[part] === undefined ? [] : [[part, { type: objectAt(spec, part)['type'] }]],
@@ -29,7 +29,7 @@ export function keptResource(object: KubeObject): KubeObject {
       ...(deletionTimestamp && { deletionTimestamp }),
     },
     spec: { image, transport, proxyMode, ...Object.fromEntries(authentication) },
-    status: { phase, url },
+    status: { phase, url, ...(observedGeneration !== undefined && { observedGeneration }) },
   } as KubeObject
 }
 

@@ -21,6 +21,8 @@ export const WorkloadCondition = {
   MiddlewareUnsupported: 'MiddlewareUnsupported',
   /** True: another workload of the same name owns the objects. */
   NameConflict: 'NameConflict',
+  /** True: the API server keeps refusing an object of the latest spec. What ran before goes on. Absent otherwise. */
+  WriteRefused: 'WriteRefused',
   /** True: the Service that is named like the resource itself is not made. */
   ServiceAliasSkipped: 'ServiceAliasSkipped',
   /** True: a variable is set twice and only one of the values is used. */

@@ -19,6 +19,7 @@ import { selectsLabels } from './aggregate/selected-maps.ts'
 import { cache } from './cache.ts'
 import { COMPONENT_LABEL } from './objects/names.ts'
 import { reconcileMcpRegistry } from './reconcile.ts'
+import { servingMcpRegistry } from './status/serving-registry.ts'
 import { syncSource } from './sync/sync-source.ts'
 
 const KIND = 'MCPRegistry'
@@ -28,6 +29,7 @@ export const controller: ControllerSpec = {
   concurrency: 4,
   cache,
   refusedIn: 'Ready',
+  serving: servingMcpRegistry,
   reconcile: reconcileMcpRegistry,
   sources(caches) {
     const registries = caches.of(cache)

@@ -1,9 +1,10 @@
-import { done, type ObjectKey, type Outcome, type ReconcileContext } from '@thv/kube'
+import { done, type KubeObject, type ObjectKey, type Outcome, type ReconcileContext } from '@thv/kube'
 import { MCPRemoteProxyCondition, MCPRemoteProxyPhase } from '@thv/resources/kinds/mcp-remote-proxy/constants'
 import { type MCPRemoteProxy, mcpRemoteProxyType } from '@thv/resources/kinds/mcp-remote-proxy/schema'
+import type { Serving } from '../../deployment/status/refused-write.ts'
 import { tellTermination } from '../../deployment/status/terminating.ts'
 import type { Env } from '../../environment.ts'
-import { reconcileWorkload, type WorkloadKind } from '../../proxy/reconcile-proxy.ts'
+import { reconcileWorkload, servingWorkload, type WorkloadKind } from '../../proxy/reconcile-proxy.ts'
 import { referencesOfRemoteProxy } from '../../references/references.ts'
 import { cache } from './cache.ts'
 import { mcpRemoteProxyHealth } from './health.ts'
@@ -17,6 +18,10 @@ const kind: WorkloadKind<MCPRemoteProxy> = {
   health: mcpRemoteProxyHealth,
   conditionTypes: Object.values(MCPRemoteProxyCondition),
   readyPhase: MCPRemoteProxyPhase.Ready,
+}
+
+export function servingMcpRemoteProxy(proxy: KubeObject, env: Env): Serving | undefined {
+  return servingWorkload(proxy, kind, env)
 }
 
 /** Converges one MCPRemoteProxy. The remote server is never dialled from here. */

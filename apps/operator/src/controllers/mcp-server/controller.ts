@@ -9,13 +9,14 @@ import { referenceSources } from '../../references/reference-sources.ts'
 import type { ControllerSpec } from '../controller-spec.ts'
 import { cache as registryCache } from '../mcp-registry/cache.ts'
 import { cache } from './cache.ts'
-import { reconcileMcpServer } from './reconcile.ts'
+import { reconcileMcpServer, servingMcpServer } from './reconcile.ts'
 
 export const controller: ControllerSpec = {
   name: 'mcpserver',
   concurrency: 16,
   cache,
   refusedIn: 'Ready',
+  serving: servingMcpServer,
   reconcile: reconcileMcpServer,
   sources(caches) {
     const servers = caches.of(cache)

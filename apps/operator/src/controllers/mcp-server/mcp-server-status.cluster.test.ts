@@ -1,4 +1,4 @@
-import { type KubeClient, type Pod, statefulSets } from '@thv/kube'
+import { configMaps, type KubeClient, type Pod, statefulSets } from '@thv/kube'
 import { itNeeds } from '@thv/testkit/cluster/process/needs'
 import { describeCluster } from '@thv/testkit/cluster/test-cluster'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -131,6 +131,31 @@ describeCluster('the status of an MCPServer', () => {
     }
     await steps.settled('no-room', 'Pending')
     expect((await steps.condition('no-room', 'Ready'))?.reason).not.toBe('WriteRefused')
+  })
+
+  test('serves on with its phase while an update of it is refused, and takes the update when it no longer is', async () => {
+    await steps.create('kept', http)
+    const proxy = await steps.onePod('kept')
+    await steps.sayOfPod(await steps.playRunner('kept'), READY)
+    await steps.sayOfPod(proxy, READY)
+    const before = await steps.settled('kept', 'Running')
+    await admin.patch(configMaps, steps.at('kept-runconfig'), { kind: 'merge', body: { immutable: true } })
+    await steps.edit('kept', { proxyPort: 9009 })
+    const refused = await steps.hasReason('kept', 'WriteRefused', 'WriteRefused')
+    expect(refused).toMatchObject({ status: 'True', message: expect.stringContaining('ConfigMap kept-runconfig: it is immutable') })
+    const { url, observedGeneration } = before
+    expect((await steps.get('kept')).status).toMatchObject({ phase: 'Running', url, observedGeneration, readyReplicas: 1 })
+    expect(await steps.condition('kept', 'Ready')).toMatchObject({ status: 'True', reason: 'Ready' })
+    await steps.sayOfPod(proxy, { phase: 'Running', conditions: [{ type: 'Ready', status: 'False' }] })
+    await steps.hasReason('kept', 'Ready', 'WriteRefused')
+    expect((await steps.get('kept')).status).toMatchObject({ phase: 'Failed', observedGeneration })
+    await steps.sayOfPod(proxy, READY)
+    await steps.hasReason('kept', 'Ready', 'Ready')
+    expect((await steps.eventsOf('kept')).filter(({ reason }) => reason === 'WriteRefused').length).toBeLessThanOrEqual(1)
+    await admin.delete(configMaps, steps.at('kept-runconfig'))
+    const after = await steps.settled('kept')
+    expect(after.url).toContain(':9009/')
+    expect(await steps.condition('kept', 'WriteRefused')).toBeUndefined()
   })
 
   test('tells in events what has gone wrong and what is mended, each once', async () => {

@@ -1,12 +1,23 @@
-import { done, dropFinalizer, isNotFound, keyOf, type ObjectKey, type Outcome, pods, type ReconcileContext } from '@thv/kube'
+import {
+  done,
+  dropFinalizer,
+  isNotFound,
+  type KubeObject,
+  keyOf,
+  type ObjectKey,
+  type Outcome,
+  pods,
+  type ReconcileContext,
+} from '@thv/kube'
 import { MCP_SERVER_FINALIZER, MCPServerAnnotation, MCPServerCondition, MCPServerPhase } from '@thv/resources/kinds/mcp-server/constants'
 import { type MCPServer, mcpServerType } from '@thv/resources/kinds/mcp-server/schema'
 import { deploymentCache } from '../../caches/built-in-caches.ts'
+import type { Serving } from '../../deployment/status/refused-write.ts'
 import { tellTermination } from '../../deployment/status/terminating.ts'
 import { registriesOf } from '../../enforcement/enforcing-registries.ts'
 import type { RegistryOfNamespace } from '../../enforcement/judge-image.ts'
 import type { Env } from '../../environment.ts'
-import { podsOf, reconcileWorkload, type WorkloadKind } from '../../proxy/reconcile-proxy.ts'
+import { podsOf, reconcileWorkload, servingWorkload, type WorkloadKind } from '../../proxy/reconcile-proxy.ts'
 import { referencesOfServer } from '../../references/references.ts'
 import { cache as registryCache } from '../mcp-registry/cache.ts'
 import { cache } from './cache.ts'
@@ -14,15 +25,19 @@ import { mcpServerHealth } from './health.ts'
 import { planMcpServer } from './plan.ts'
 import { podsToRestartNow, restartTime } from './restart.ts'
 
+const POD_FACTS = { kind: 'MCPServer', health: mcpServerHealth, readyPhase: MCPServerPhase.Running } as const
+
 const kindWith = (registries: readonly RegistryOfNamespace[]): WorkloadKind<MCPServer> => ({
-  kind: 'MCPServer',
+  ...POD_FACTS,
   type: mcpServerType,
   references: referencesOfServer,
   plan: (server, facts) => planMcpServer({ ...facts, server, registries }),
-  health: mcpServerHealth,
   conditionTypes: Object.values(MCPServerCondition),
-  readyPhase: MCPServerPhase.Running,
 })
+
+export function servingMcpServer(server: KubeObject, env: Env): Serving | undefined {
+  return servingWorkload(server, POD_FACTS, env)
+}
 
 /** Converges one MCPServer. What it owns goes by owner reference, so deletion needs no finalizer. */
 export async function reconcileMcpServer(key: ObjectKey, env: Env, { signal }: ReconcileContext): Promise<Outcome> {

@@ -15,7 +15,7 @@ import { cache as serverCache } from '../mcp-server/cache.ts'
 import { cache as entryCache } from '../mcp-server-entry/cache.ts'
 import { cache as definitionCache } from '../virtual-mcp-composite-tool-definition/cache.ts'
 import { cache } from './cache.ts'
-import { reconcileVirtualMcpServer } from './reconcile.ts'
+import { reconcileVirtualMcpServer, servingVirtualMcpServer } from './reconcile.ts'
 
 const KIND = 'VirtualMCPServer'
 
@@ -24,6 +24,7 @@ export const controller: ControllerSpec = {
   concurrency: 4,
   cache,
   refusedIn: 'Ready',
+  serving: servingVirtualMcpServer,
   reconcile: reconcileVirtualMcpServer,
   sources(caches) {
     const servers = caches.of(cache)

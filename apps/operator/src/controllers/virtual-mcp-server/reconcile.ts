@@ -7,6 +7,8 @@ import {
   done,
   formatKey,
   getCondition,
+  isControlledBy,
+  type KubeObject,
   type ObjectKey,
   type Outcome,
   type ReconcileContext,
@@ -14,7 +16,7 @@ import {
   services,
   writeStatus,
 } from '@thv/kube'
-import { VirtualMCPServerCondition as Condition } from '@thv/resources/kinds/virtual-mcp-server/constants'
+import { VirtualMCPServerCondition as Condition, VirtualMCPServerPhase as Phase } from '@thv/resources/kinds/virtual-mcp-server/constants'
 import { normaliseVirtualMcpServer } from '@thv/resources/kinds/virtual-mcp-server/normalise'
 import { virtualMcpServerType as type, type VirtualMCPServer } from '@thv/resources/kinds/virtual-mcp-server/schema'
 import { ensureManagedKeys } from '../../auth-server/ensure-managed-keys.ts'
@@ -23,6 +25,7 @@ import { configMapCache, deploymentCache, podCache, serviceCache, WORKLOAD_INDEX
 import type { WorkloadPlan } from '../../deployment/deployment-plan.ts'
 import { type Executed, executePlan } from '../../deployment/execute-plan.ts'
 import { workloadEvents } from '../../deployment/status/deployment-status.ts'
+import type { Serving } from '../../deployment/status/refused-write.ts'
 import { tellTermination } from '../../deployment/status/terminating.ts'
 import type { Env } from '../../environment.ts'
 import { exportConditionOf } from '../../export/follower-of.ts'
@@ -123,6 +126,18 @@ async function tell(
   const after = (object.status?.conditions ?? []) as Conditions
   for (const event of workloadEvents((before ?? server).status?.conditions as Conditions | undefined, after, object.status?.phase))
     env.events.record(object, event)
+}
+
+/** The pods that run, made of an earlier spec, if they serve; without some backends, too. */
+export function servingVirtualMcpServer(object: KubeObject, env: Env): Serving | undefined {
+  const server = object as VirtualMCPServer
+  const { namespace = '', name } = server.metadata
+  const key = { namespace, name }
+  const deployment = env.caches.of(deploymentCache).get(key)
+  if (deployment === undefined || !isControlledBy(deployment, server)) return undefined
+  const { phase, reason, message, replicas } = virtualServerHealth({ deployment, pods: podsOf(key, env) }, server.status)
+  if (phase !== Phase.Ready && phase !== Phase.Degraded) return undefined
+  return { phase, isReady: phase === Phase.Ready, reason, message, counts: { replicas } }
 }
 
 /** The condition that is there stays until the cluster has been read. */

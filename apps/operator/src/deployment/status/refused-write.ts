@@ -1,5 +1,5 @@
-import { type Conditions, type KubeObject, keyOf, type ResourceType, writeStatus } from '@thv/kube'
-import { WorkloadReason } from '@thv/resources/shared/workload-conditions'
+import { type Conditions, type ConditionUpdate, getCondition, type KubeObject, keyOf, type ResourceType, writeStatus } from '@thv/kube'
+import { WorkloadCondition, WorkloadReason } from '@thv/resources/shared/workload-conditions'
 import type { Env } from '../../environment.ts'
 import { nextConditions } from './conditions.ts'
 
@@ -8,12 +8,24 @@ export const OPERATOR = 'the operator'
 
 type WithStatus = KubeObject & { status?: { conditions?: readonly unknown[] | undefined; phase?: string } | undefined }
 
+/** Pods that serve clients although the latest spec could not be applied. */
+export interface Serving {
+  readonly phase: string
+  /** Of condition `Ready`. */
+  readonly isReady: boolean
+  readonly reason: string
+  readonly message: string
+  /** Members of the status that count pods. */
+  readonly counts: Readonly<Record<string, number>>
+}
+
 export interface RefusedWriteReport {
   readonly type: ResourceType
-  /** The condition that is False meanwhile. */
+  /** The condition that is False meanwhile; `Ready` stays True while pods serve. */
   readonly condition: string
   /** From `refusedWrite`. */
   readonly message: string
+  readonly serving: Serving | undefined
   readonly env: Pick<Env, 'client' | 'clock' | 'events'>
   readonly signal: AbortSignal
 }
@@ -22,27 +34,48 @@ export interface RefusedWriteReport {
  * Shows a refused write in the status of the resource that it is for. Writes nothing when the status says so already; the next reconcile that
  * works takes it back.
  */
-export async function tellRefusedWrite(object: KubeObject, { type, condition, message, env, signal }: RefusedWriteReport): Promise<void> {
-  const { written, object: after } = await writeStatus<WithStatus>(
+export async function tellRefusedWrite(object: KubeObject, report: RefusedWriteReport): Promise<void> {
+  const { type, env, signal, message } = report
+  const {
+    written,
+    before,
+    object: after,
+  } = await writeStatus<WithStatus>(
     env.client,
     { type, key: keyOf(object), cached: object },
-    { mutate: (current) => refusedStatus(current, { type: condition, message, now: env.clock.now() }), signal, clock: env.clock },
+    { mutate: (current) => refusedStatus(current, report), signal, clock: env.clock },
   )
-  if (written && after !== undefined) env.events.record(after, { type: 'Warning', reason: WorkloadReason.WriteRefused, note: message })
+  if (!written || after === undefined || isTold(before ?? object, report)) return
+  env.events.record(after, { type: 'Warning', reason: WorkloadReason.WriteRefused, note: message })
 }
 
-function refusedStatus(
-  current: WithStatus,
-  { type, message, now }: { readonly type: string; readonly message: string; readonly now: number },
-): object | undefined {
+/** Pods come and go while the answer stays the same. */
+function isTold(before: WithStatus, { condition, message }: RefusedWriteReport): boolean {
+  const conditions = before.status?.conditions as Conditions | undefined
+  const known = getCondition(conditions, condition === WorkloadCondition.Ready ? WorkloadCondition.WriteRefused : condition)
+  return known?.reason === WorkloadReason.WriteRefused && known.message === message
+}
+
+/** `observedGeneration` stays: only the conditions that are set here have been judged by the latest spec. */
+function refusedStatus(current: WithStatus, { condition, message, serving, env }: RefusedWriteReport): object | undefined {
   const { generation, deletionTimestamp } = current.metadata
   if (deletionTimestamp !== undefined) return undefined
   const { status = {} } = current
-  const update = { type, status: 'False', reason: WorkloadReason.WriteRefused, message } as const
+  const reason = WorkloadReason.WriteRefused
+  const conditions = (...set: ConditionUpdate[]) => [
+    ...nextConditions(status.conditions as Conditions | undefined, { set }, { generation, now: env.clock.now() }),
+  ]
+  if (condition !== WorkloadCondition.Ready)
+    return { ...status, conditions: conditions({ type: condition, status: 'False', reason, message }) }
+  const refused: ConditionUpdate = { type: WorkloadCondition.WriteRefused, status: 'True', reason, message }
+  if (serving === undefined)
+    return { ...status, phase: 'Failed', message, conditions: conditions({ type: condition, status: 'False', reason, message }, refused) }
+  const { phase, counts, isReady, ...health } = serving
   return {
     ...status,
-    ...(type === 'Ready' && { phase: 'Failed', message }),
-    ...(generation !== undefined && { observedGeneration: generation }),
-    conditions: [...nextConditions(status.conditions as Conditions | undefined, { set: [update] }, { generation, now })],
+    ...counts,
+    phase,
+    message: `${message} What ran before goes on: ${health.message}`,
+    conditions: conditions({ type: condition, status: isReady ? 'True' : 'False', ...health }, refused),
   }
 }

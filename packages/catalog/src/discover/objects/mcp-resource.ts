@@ -30,7 +30,7 @@ export interface McpResource {
 
 export interface Askable {
   readonly url: string
-  /** Its tools may be others with another generation. */
+  /** Of the spec that is served: its tools may be others with another generation. */
   readonly generation: number
 }
 
@@ -59,9 +59,10 @@ const RUNNING: ReadonlySet<unknown> = new Set(['Running', 'Ready'])
 
 function askableOf(object: KubeObject, spec: Readonly<Record<string, unknown>>): { askable?: Askable } {
   const status = objectAt(object as unknown as Record<string, unknown>, 'status')
-  const { phase, url } = status
+  const { phase, url, observedGeneration } = status
   if (!RUNNING.has(phase) || typeof url !== 'string' || needsToken(spec)) return {}
-  return { askable: { url, generation: object.metadata.generation ?? 0 } }
+  const { generation = 0 } = object.metadata
+  return { askable: { url, generation: typeof observedGeneration === 'number' ? observedGeneration : generation } }
 }
 
 /** Parts of a spec that make clients authenticate. */

@@ -21,6 +21,8 @@ export const MCPRegistryCondition = {
   StorageEphemeral: 'StorageEphemeral',
   ServersEnforced: 'ServersEnforced',
   NameConflict: 'NameConflict',
+  /** True: the API server keeps refusing an object of the latest spec. What ran before goes on. Absent otherwise. */
+  WriteRefused: 'WriteRefused',
 } as const
 
 export const MCPRegistryReason = {
