@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Exchange } from '@thv/http/server/exchange'
-import { type HeaderPairs, sendBytes, sendText } from '@thv/http/server/respond'
+import { type HeaderPairs, sendBytes, sendEmpty, sendText } from '@thv/http/server/respond'
 import { ISSUER } from './accounts/account-tokens.ts'
 import { awaitDefaultAccount } from './accounts/default-account.ts'
 import { reviewSelf } from './accounts/self-review.ts'
@@ -19,7 +19,8 @@ import { methodNotAllowed, noSuchPath, StatusError, unauthorized } from './objec
 import { AGGREGATED, aggregatedDiscovery, discoveryDocument, wantsAggregated } from './registry/discovery.ts'
 import type { KindRegistry } from './registry/kind-registry.ts'
 import { openApiDocument, openApiIndex } from './registry/openapi.ts'
-import { swaggerDocument } from './registry/swagger.ts'
+import { swaggerDocument, swaggerType } from './registry/swagger.ts'
+import { swaggerProtobuf } from './registry/swagger-protobuf.ts'
 import { APPLY_TYPE, applyObject } from './verbs/apply-object.ts'
 import { createObject } from './verbs/create-object.ts'
 import { deleteCollection, deleteObject } from './verbs/delete-object.ts'
@@ -234,15 +235,21 @@ function answerDocument(exchange: Exchange, { registry, accounts }: FrontEnv): v
     sendBytes(exchange, 200, { type: 'application/jwk-set+json', body: jsonBytes(accounts.jwks) })
   } else if (path === '/.well-known/openid-configuration') sendDocument(exchange, openIdConfiguration(exchange))
   else if ((path === '/api' || path === '/apis') && wantsAggregated(headerOf(exchange, 'accept')))
-    sendDocument(exchange, aggregatedDiscovery(registry, path === '/api' ? 'api' : 'apis'), AGGREGATED)
-  else if (path === '/openapi/v2') {
-    answerForm(headerOf(exchange, 'accept')) // refuses who takes protobuf only
-    sendDocument(exchange, swaggerDocument(registry))
-  } else {
+    sendDocument(exchange, aggregatedDiscovery(registry, path === '/api' ? 'api' : 'apis'), { type: AGGREGATED })
+  else if (path === '/openapi/v2') sendSwagger(exchange, registry)
+  else {
     const document = documentAt(path, registry) ?? discoveryDocument(registry, path, headerOf(exchange, 'host'))
     if (document === undefined) answerNowhere(exchange)
     else sendDocument(exchange, document)
   }
+}
+
+/** The entity tag is that of the JSON form in both. */
+function sendSwagger(exchange: Exchange, registry: KindRegistry): void {
+  const type = swaggerType(headerOf(exchange, 'accept'))
+  if (type === undefined) sendEmpty(exchange, 406, ['Vary', 'Accept'])
+  else if (type === 'application/json') sendDocument(exchange, swaggerDocument(registry))
+  else sendDocument(exchange, swaggerDocument(registry), { type, encode: swaggerProtobuf })
 }
 
 /** Outside of all groups the real server answers with plain text. */
@@ -272,14 +279,18 @@ function jsonBytes(value: object): Buffer {
 }
 
 /** With an ETag: kubectl asks again and again for documents that seldom change. */
-function sendDocument(exchange: Exchange, document: object, type = 'application/json'): void {
-  const body = jsonBytes(document)
-  const etag = `"${createHash('sha256').update(body).digest('hex').toUpperCase()}"`
+function sendDocument<T extends object>(
+  exchange: Exchange,
+  document: T,
+  { type = 'application/json', encode }: { type?: string; encode?: (document: T) => Buffer } = {},
+): void {
+  const json = jsonBytes(document)
+  const etag = `"${createHash('sha256').update(json).digest('hex').toUpperCase()}"`
   if (exchange.headers['if-none-match'] === etag) {
     exchange.response.writeHead(304, { ETag: etag }).end()
     return
   }
-  sendBytes(exchange, 200, { type, body, headers: ['ETag', etag, 'Vary', 'Accept'] })
+  sendBytes(exchange, 200, { type, body: encode?.(document) ?? json, headers: ['ETag', etag, 'Vary', 'Accept'] })
 }
 
 function sendJsonText(exchange: Exchange, { status, text }: ApiAnswer, warnings: readonly string[]): void {

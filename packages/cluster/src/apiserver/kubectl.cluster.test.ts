@@ -42,6 +42,10 @@ const STORY: readonly (readonly [command: string, input?: object])[] = [
   ['get cm -l a=b -o jsonpath={.items[*].data.key}'],
   ['get configmap missing'],
   ['get nothings'],
+  // kubectl asks for OpenAPI v2 before it says that there is no such kind.
+  ['apply -f -', { apiVersion: 'kubectl.example.com/v1', kind: 'Dooodad', metadata: { name: 'typo' }, spec: {} }],
+  ['create -f -', { apiVersion: 'apps/v1', kind: 'Deploymnt', metadata: { name: 'typo' } }],
+  ['apply --server-side -f -', { apiVersion: 'nowhere.example.com/v1', kind: 'Thing', metadata: { name: 'typo' } }],
   ['label configmap m x=y'],
   ['label configmap m x=z'],
   ['label configmap m x=z --overwrite'],

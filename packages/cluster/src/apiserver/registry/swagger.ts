@@ -4,13 +4,33 @@ import type { KindRegistry } from './kind-registry.ts'
 import { patchTypes } from './openapi.ts'
 import { openApiSchemas } from './openapi-schemas.ts'
 
+const PROTOBUF = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf'
+/** By the types and ranges that clients accept; kubectl asks by the second name. */
+const TYPES: Readonly<Record<string, string>> = {
+  'application/json': 'application/json',
+  'application/com.github.proto-openapi.spec.v2@v1.0+protobuf': PROTOBUF,
+  [PROTOBUF]: PROTOBUF,
+  'application/*': 'application/json',
+  '*/*': 'application/json',
+}
+
+/** The media type of the answer; undefined for a client that takes none of them. */
+export function swaggerType(accept: string): string | undefined {
+  const ranges = (accept || '*/*').split(',').map((range) => range.split(';').map((part) => part.trim()))
+  const quality = (parameters: readonly string[]) => Number(parameters.find((each) => each.startsWith('q='))?.slice(2) ?? 1)
+  return ranges
+    .toSorted(([, ...a], [, ...b]) => quality(b) - quality(a))
+    .map(([type = '']) => TYPES[type.toLowerCase()])
+    .find((type) => type !== undefined)
+}
+
 /**
- * /openapi/v2: everything in one document, made when somebody asks. Newer clients read version 3. Only JSON: gnostic's protobuf form is
- * not served.
+ * /openapi/v2: everything in one document, made when somebody asks. Newer clients read version 3, and this one for a kind that is in none
+ * of its documents.
  */
-export function swaggerDocument(registry: KindRegistry): object {
+export function swaggerDocument(registry: KindRegistry): JsonObject {
   const definitions: Record<string, JsonObject> = {}
-  const paths: Record<string, object> = {}
+  const paths: Record<string, JsonObject> = {}
   for (const kind of registry.all()) {
     const { root, schemas } = openApiSchemas(kind, 2)
     Object.assign(definitions, schemas)
@@ -28,7 +48,7 @@ export function swaggerDocument(registry: KindRegistry): object {
 
 type Action = 'list' | 'post' | 'get' | 'put' | 'patch' | 'delete'
 
-function operation(kind: ServedKind, action: Action, root: string): object {
+function operation(kind: ServedKind, action: Action, root: string): JsonObject {
   const writes = action === 'post' || action === 'put' || action === 'patch'
   const options = writes ? ['dryRun', 'fieldManager', 'fieldValidation', ...(action === 'patch' ? ['force'] : [])] : []
   const schema = { $ref: `#/definitions/${root}` }
@@ -44,7 +64,7 @@ function operation(kind: ServedKind, action: Action, root: string): object {
   }
 }
 
-function parameter(name: string, place: 'path' | 'query'): object {
+function parameter(name: string, place: 'path' | 'query'): JsonObject {
   const type = name === 'force' ? 'boolean' : 'string'
   return { name, in: place, type, uniqueItems: true, ...(place === 'path' ? { required: true } : {}) }
 }
