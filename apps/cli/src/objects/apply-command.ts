@@ -1,10 +1,11 @@
 import { systemClock } from '@thv/kernel/clock'
-import { ThvError } from '@thv/kernel/errors'
+import { isThvError, ThvError } from '@thv/kernel/errors'
 import type { KubeClient } from '@thv/kube/client/client'
 import { keyOf } from '@thv/kube/objects/object-key'
 import type { KubeObject } from '@thv/kube/objects/types'
 import { type KindCatalog, loadKinds, type ServedResource, shownName } from '../cluster/kind-catalog.ts'
 import { type ClusterFlags, withCluster } from '../cluster/open-cluster.ts'
+import { createPatience, noPatience, type Patience } from '../cluster/patience.ts'
 import type { ProgramEnv } from '../program.ts'
 import { readManifests } from './manifest-files.ts'
 import { createObjectFailures } from './object-failures.ts'
@@ -12,6 +13,8 @@ import { createObjectFailures } from './object-failures.ts'
 export interface ApplyOptions extends ClusterFlags {
   readonly filename: readonly string[]
   readonly forceConflicts?: boolean
+  /** How long to try again while the API server is busy or away. Without it, calls fail soon: somebody waits, and can repeat the command. */
+  readonly withinMs?: number
 }
 
 export const FIELD_MANAGER = 'thv'
@@ -28,14 +31,23 @@ export async function runApply(options: ApplyOptions, env: ProgramEnv): Promise<
   if (objects.length > 0) {
     await withCluster(options, env, async ({ client, namespace }) => {
       const kinds = createKinds(client, env.signal)
+      const { withinMs } = options
+      const patience = withinMs === undefined ? noPatience : createPatience({ withinMs, signal: env.signal })
       for (const manifest of objects) {
         try {
-          const resource = await kinds.of(manifest.object)
+          const resource = await patience(() => kinds.of(manifest.object))
           const object = placed(manifest.object, { resource, namespace, demanded: options.namespace })
-          const outcome = await applyObject(client, { resource, object, force: options.forceConflicts === true, signal: env.signal })
+          const outcome = await applyObject(client, {
+            resource,
+            object,
+            force: options.forceConflicts === true,
+            signal: env.signal,
+            patience,
+          })
           env.out(`${shownName(resource, object.metadata.name)} ${outcome}\n`)
           if (object.kind === 'CustomResourceDefinition') kinds.expectMore()
         } catch (error) {
+          if (isThvError(error, 'timeout')) throw error // no time is left for the others, either
           failures.of(manifest, error)
         }
       }
@@ -49,11 +61,13 @@ interface ApplyCall {
   readonly object: KubeObject
   readonly force: boolean
   readonly signal: AbortSignal | undefined
+  readonly patience: Patience
 }
 
-async function applyObject(client: KubeClient, { resource, object, force, signal }: ApplyCall): Promise<string> {
-  const before = await client.tryGet(resource.type, keyOf(object), { signal })
-  const after = await client.apply(resource.type, object, { fieldManager: FIELD_MANAGER, force, fieldValidation: 'Strict', signal })
+async function applyObject(client: KubeClient, { resource, object, force, signal, patience }: ApplyCall): Promise<string> {
+  const before = await patience(() => client.tryGet(resource.type, keyOf(object), { signal }))
+  const options = { fieldManager: FIELD_MANAGER, force, fieldValidation: 'Strict', signal } as const
+  const after = await patience(() => client.apply(resource.type, object, options))
   if (before === undefined || before.metadata.uid !== after.metadata.uid) return 'created'
   return before.metadata.resourceVersion === after.metadata.resourceVersion ? 'unchanged' : 'configured'
 }

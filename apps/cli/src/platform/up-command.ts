@@ -11,6 +11,7 @@ import { releaseMemoryWhenIdle } from '@thv/kernel/idle-memory'
 import { memorySettingProblems } from '@thv/programs/memory-settings'
 import type { Logger } from '@thv/telemetry/log'
 import { DATA_FOLDER, KUBECONFIG_FILE, withCluster } from '../cluster/open-cluster.ts'
+import { createPatience } from '../cluster/patience.ts'
 import { findRunning, noteRunning, writePrivate } from '../local-platform/running-platform.ts'
 import { type ApplyOptions, runApply } from '../objects/apply-command.ts'
 import { readManifests } from '../objects/manifest-files.ts'
@@ -54,6 +55,8 @@ interface Starting {
 
 /** Packages are downloaded at the first start. */
 const READY_WITHIN_MS = 240_000
+/** Until the files are applied. The platform has answered already, but a loaded machine may stall it. */
+const APPLIED_WITHIN_MS = 60_000
 
 /** thv up: the platform in this process, until Ctrl-C; with `--detach` in one of its own. */
 export async function runUp(options: UpOptions, env: ProgramEnv): Promise<void> {
@@ -160,13 +163,14 @@ async function startTools(
 
 /** Applies what shall run, waits until it does, and says how to use it. Returns how many servers are not ready. */
 async function finishStart({ folder, options, env, since }: Starting, steps: StepView): Promise<number> {
-  const flags = { dataDir: folder }
+  const flags = { dataDir: folder, withinMs: APPLIED_WITHIN_MS }
   const quiet = { ...env, out: () => {} }
   const { examples } = examplesOf(folder, options)
   if (examples.length > 0) {
     steps.step('Declaring the example servers')
     await runApply({ ...flags, filename: examples.map(({ path }) => path) }, quiet)
-    await withCluster(flags, env, ({ client }) => declarePlatformTools(client, { folder, isNew: true, signal: env.signal }))
+    const patience = createPatience({ withinMs: APPLIED_WITHIN_MS, signal: env.signal })
+    await withCluster(flags, env, ({ client }) => patience(() => declarePlatformTools(client, { folder, isNew: true, signal: env.signal })))
     writePrivate(join(folder, EXAMPLES_FILE), hashOf(examples))
   }
   if (options.filename.length > 0) {
