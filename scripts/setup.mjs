@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { areInstalled } from './installed-packages.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const stamp = `${root}node_modules/.toolhive-setup`
@@ -13,7 +14,11 @@ const wanted = createHash('sha256')
   .digest('hex')
 
 const isInstalled = existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted
-if (!isInstalled) await install()
+if (!isInstalled) {
+  // Somebody may have run "npm ci" by hand.
+  if (areInstalled(root)) writeFileSync(stamp, wanted)
+  else await install()
+}
 
 async function install() {
   const started = Date.now()
