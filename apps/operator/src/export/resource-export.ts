@@ -26,9 +26,9 @@ export function resourceCondition(outcome: ResourceOutcome | undefined, namespac
   if (outcome === undefined) return undefined
   const type = WorkloadCondition.RegistryExport
   const { registries, urls, problems, isCovered } = outcome
-  const told = problems.map(({ reason, message }) => `${reason}: ${message}`).join('; ')
   if (registries.length > 0) {
     const reason = problems.find(({ reason: each }) => each === WorkloadReason.ConflictingConfiguration)?.reason ?? WorkloadReason.Exported
+    const told = problemsText(problems, reason)
     return { type, status: 'True', reason, message: `listed by ${named(registries)} at ${named(urls)}${told && `. ${told}`}` }
   }
   if (!isCovered) {
@@ -40,7 +40,12 @@ export function resourceCondition(outcome: ResourceOutcome | undefined, namespac
     const message = `Set the annotation ${ExportAnnotation.export} to "true" to list it.`
     return { type, status: 'False', reason: WorkloadReason.NotOptedIn, message }
   }
-  return { type, status: 'False', reason: first.reason, message: told }
+  return { type, status: 'False', reason: first.reason, message: problemsText(problems, first.reason) }
+}
+
+/** Each with its reason, but for the one that the condition itself has. */
+function problemsText(problems: ResourceOutcome['problems'], own: string): string {
+  return problems.map(({ reason, message }) => (reason === own ? message : `${reason}: ${message}`)).join('; ')
 }
 
 function named(items: readonly string[]): string {
