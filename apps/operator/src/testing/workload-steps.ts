@@ -6,7 +6,6 @@ import {
   deployments,
   events,
   getCondition,
-  isAlreadyExists,
   type KubeEvent,
   type KubeObject,
   networkPolicies,
@@ -24,6 +23,7 @@ import {
 import { type MCPRemoteProxy, mcpRemoteProxyType } from '@thv/resources/kinds/mcp-remote-proxy/schema'
 import { type MCPServer, mcpServerType } from '@thv/resources/kinds/mcp-server/schema'
 import { eventually, type OperatorUnderTest } from './operator-harness.ts'
+import { createFresh } from './second-try.ts'
 import { allSeen, standstill } from './standstill.ts'
 
 /* Steps that tests of workloads share, as an admin of the cluster would do them. */
@@ -63,18 +63,8 @@ export function workloadSteps(
   const at = (name: string) => ({ namespace, name })
 
   const get = async (name: string) => await admin.get(type, at(name))
-  const create = async (name: string, spec: object, metadata: object = {}): Promise<Workload> => {
-    const wanted = { metadata: { ...metadata, ...at(name) }, spec } as Workload
-    try {
-      return await admin.create(type, wanted)
-    } catch (error) {
-      if (!isAlreadyExists(error)) throw error
-      // The first try of this test has left it.
-      await admin.delete(type, at(name))
-      await eventually(`the ${name} of before is gone`, async () => (await admin.tryGet(type, at(name))) === undefined)
-      return await admin.create(type, wanted)
-    }
-  }
+  const create = async (name: string, spec: object, metadata: object = {}): Promise<Workload> =>
+    await createFresh(admin, type, { metadata: { ...metadata, ...at(name) }, spec } as Workload)
   const edit = async (name: string, spec: object) => await admin.patch(type, at(name), { kind: 'merge', body: { spec } })
   const annotate = async (name: string, annotations: object) =>
     await admin.patch(type, at(name), { kind: 'merge', body: { metadata: { annotations } } })

@@ -5,12 +5,13 @@ import { describeCluster } from '@thv/testkit/cluster/test-cluster'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { kubectlApply } from '../../testing/kubectl.ts'
 import { eventually, type OperatorUnderTest, startOperator } from '../../testing/operator-harness.ts'
+import { createFresh, removeLeft } from '../../testing/second-try.ts'
 import { standstill } from '../../testing/standstill.ts'
 
 type Spec = Parameters<typeof create>[2]
 
 async function create(admin: KubeClient, key: { namespace: string; name: string }, spec: object) {
-  return await admin.create(type, { metadata: key, spec } as never)
+  return await createFresh(admin, type, { metadata: key, spec } as never)
 }
 
 describeCluster('VirtualMCPCompositeToolDefinition', () => {
@@ -62,6 +63,7 @@ describeCluster('VirtualMCPCompositeToolDefinition', () => {
       { id: 'b', tool: 'echo', dependsOn: ['a'] },
     ]
     const { group, version, kind } = type
+    await removeLeft(operator.admin, type, at('cycle'))
     const applied = await kubectlApply({ apiVersion: `${group}/${version}`, kind, metadata: at('cycle'), spec: valid({ steps }) })
     expect(applied).toMatchObject({ code: 0, stdout: expect.stringContaining('cycle created') })
     const status = await settled('cycle', 'Invalid')
@@ -71,6 +73,7 @@ describeCluster('VirtualMCPCompositeToolDefinition', () => {
 
   test('[002-190] names exactly the VirtualMCPServers that use it, and only their definitions are written again', async () => {
     const { admin, namespace } = operator
+    for (const name of ['first', 'second']) await removeLeft(admin, virtualMcpServerType, at(name))
     await create(admin, at('shared'), valid())
     await create(admin, at('unused'), valid())
     await settled('unused', 'Valid')

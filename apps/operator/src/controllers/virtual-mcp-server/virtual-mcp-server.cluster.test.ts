@@ -7,6 +7,7 @@ import { describeCluster } from '@thv/testkit/cluster/test-cluster'
 import { readVmcpConfig } from '@thv/vmcpconfig/read-vmcp-config'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eventually, type OperatorUnderTest, startOperator } from '../../testing/operator-harness.ts'
+import { createFresh, removeLeft } from '../../testing/second-try.ts'
 import { standstill } from '../../testing/standstill.ts'
 
 const anonymous = { type: 'anonymous' }
@@ -30,7 +31,7 @@ describeCluster('VirtualMCPServer', () => {
       spec: { image: 'example.test/server:1', transport: 'streamable-http', groupRef: { name: group } },
     } as never)
   const create = async (name: string, spec: object) =>
-    await admin.create(type, {
+    await createFresh(admin, type, {
       metadata: at(name),
       spec: { incomingAuth: anonymous, outgoingAuth: { source: 'inline' }, ...spec },
     } as never)
@@ -91,6 +92,8 @@ describeCluster('VirtualMCPServer', () => {
   })
 
   test('a missing group is named, and found when it comes [002-041]', async () => {
+    await removeLeft(admin, mcpServerType, at('late'))
+    await removeLeft(admin, mcpGroupType, at('later'))
     await create('lonely', { groupRef: { name: 'later' } })
     expect(await hasReason('lonely', 'GroupRefValidated', 'GroupRefNotFound')).toMatchObject({ status: 'False' })
     await eventually('it is Failed', async () => (await admin.get(type, at('lonely'))).status?.phase === 'Failed')
@@ -106,6 +109,7 @@ describeCluster('VirtualMCPServer', () => {
   })
 
   test('a missing composite definition is reported and the rest is served [002-042]', async () => {
+    await removeLeft(admin, virtualMcpCompositeToolDefinitionType, at('answer'))
     await create('composed', { groupRef: { name: 'desk' }, compositeToolRefs: [{ name: 'answer' }] })
     expect(await hasReason('composed', 'CompositeToolRefsValidated', 'CompositeToolRefNotFound')).toMatchObject({ status: 'False' })
     await eventually('there is a Deployment', async () => await admin.tryGet(deployments, at('composed')))
@@ -145,7 +149,7 @@ describeCluster('VirtualMCPServer', () => {
   })
 
   test('an object of somebody else is not taken over', async () => {
-    await admin.create(secrets, { metadata: at('robbed-hmac-secret'), stringData: { 'hmac-secret': 'theirs' } })
+    await createFresh(admin, secrets, { metadata: at('robbed-hmac-secret'), stringData: { 'hmac-secret': 'theirs' } })
     await create('robbed', { groupRef: { name: 'desk' } })
     const { message } = await hasReason('robbed', 'NameConflict', 'NameTakenByOtherWorkload')
     expect(message).toContain('Secret robbed-hmac-secret')
