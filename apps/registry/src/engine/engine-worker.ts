@@ -75,6 +75,7 @@ export async function startEngineWorker(options: EngineWorkerOptions): Promise<E
       }
       for (const target of served.wanted) link.send('want', target)
       down = undefined
+      log.info('the engine runs again')
     }
   }
 
