@@ -1,7 +1,8 @@
-import type { Deployment, Pod, StatusCondition } from '@thv/kube/objects/builtin-kinds'
+import type { Deployment, Pod } from '@thv/kube/objects/builtin-kinds'
 import type { KubeObject } from '@thv/kube/objects/types'
-import { WorkloadCondition, WorkloadReason } from '@thv/resources/shared/workload-conditions'
+import { WorkloadReason } from '@thv/resources/shared/workload-conditions'
 import { allStatuses, podTrouble } from '../local-platform/pod-trouble.ts'
+import { type ResourceCondition, refusedWrite } from '../local-platform/refused-write.ts'
 import { plainText } from '../text/plain-text.ts'
 
 /** How far a server is, for people. */
@@ -11,10 +12,6 @@ export interface ServerState {
   readonly url?: string
   /** The progress, or the problem and what to do about it. */
   readonly detail: string
-}
-
-interface ResourceCondition extends StatusCondition {
-  readonly observedGeneration?: number
 }
 
 export interface ServerResource extends KubeObject {
@@ -57,13 +54,6 @@ export function serverState(server: ServerResource, pods: readonly Pod[]): Serve
   const serverPod = pods.find((pod) => pod.spec?.containers.some((container) => container.image === image))
   if (serverPod && isPulling(serverPod)) return { name, state: 'pulling', detail: image }
   return { name, state: 'starting', detail: pods.length === 0 ? '' : serverPod === undefined ? 'the proxy' : 'the server' }
-}
-
-/** Why the latest spec is not applied, whether or not an earlier one still serves; such a status is not about the latest generation. */
-export function refusedWrite({ metadata, status }: Pick<ServerResource, 'metadata' | 'status'>): string | undefined {
-  const refused = status?.conditions?.find(({ type }) => type === WorkloadCondition.WriteRefused)
-  const isCurrent = refused?.observedGeneration === undefined || refused.observedGeneration === metadata.generation
-  return refused?.status === 'True' && isCurrent ? plainText(refused.message) : undefined
 }
 
 /** The operator's Deployment and its pods. */
