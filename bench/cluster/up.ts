@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
@@ -44,13 +45,27 @@ export async function callQuickStart(running: RunningUp): Promise<void> {
   await callTool(urlOf(running, 'everything-http'), 'say')
 }
 
-/** Calls a tool of each backend of the virtual server. */
+/** Calls a tool of each backend of the virtual server. One that was not there when it was asked first is asked again after up to 30 seconds. */
 export async function callVirtualServer(running: RunningUp): Promise<void> {
   const url = urlOf(running, 'all-in-one')
-  await callTool(url, 'everything_echo')
-  await callTool(url, 'everything-http_say')
-  await callTool(url, 'platform-tools_list_servers', 'everything-http')
+  const endsAt = performance.now() + LISTED_WITHIN_MS
+  for (const [tool, expected] of TOOLS_OF_ALL) {
+    while (
+      !(await callTool(url, tool, expected).then(
+        () => true,
+        (error: unknown) => (performance.now() < endsAt ? false : Promise.reject(error)),
+      ))
+    )
+      await sleep(1_000)
+  }
 }
+
+const LISTED_WITHIN_MS = 60_000
+const TOOLS_OF_ALL = [
+  ['everything_echo', 'hello'],
+  ['everything-http_say', 'hello'],
+  ['platform-tools_list_servers', 'everything-http'],
+] as const
 
 function urlOf({ output }: RunningUp, name: string): string {
   const [, url] = new RegExp(`^ {2}${name} +(http://127[\\d.]+:\\d+/mcp)$`, 'm').exec(output) ?? []
