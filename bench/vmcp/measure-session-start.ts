@@ -13,8 +13,9 @@ export async function measureSessionStart({ legacy, rounds }: VmcpBenchOptions):
   await using vmcp = await startVmcp(vmcpConfig(manyOf(legacy.url, 20)))
   await using partly = await startVmcp(vmcpConfig({ ...manyOf(legacy.url, 19), zdead: DEAD }))
   const times = { lean: [] as number[], vmcp: [] as number[], partly: [] as number[] }
-  for (let round = 0; round < rounds * 4; round++) {
-    const isWarm = round >= rounds
+  // One takes milliseconds: many of them tell a tenth apart.
+  for (let round = 0; round < rounds * 12; round++) {
+    const isWarm = round >= rounds * 4
     for (const [who, subject] of Object.entries({ lean: legacy, vmcp, partly }) as [keyof typeof times, Subject][]) {
       const ms = await opened(subject.url)
       if (isWarm) times[who].push(ms)
