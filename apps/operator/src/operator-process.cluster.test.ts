@@ -35,7 +35,7 @@ describeCluster('thv-operator', () => {
     namespace = await testNamespace('process', server)
     folder = await mkdtemp(join(tmpdir(), 'thv-operator-'))
     kubeconfig = await kubeconfigOf('operator', await operatorAccount(admin, { namespace, watched: undefined }))
-  }, 120_000)
+  })
   afterAll(async () => {
     for (const child of running) if (child.exitCode === null) child.kill('SIGKILL')
     await admin?.close()
@@ -76,7 +76,7 @@ describeCluster('thv-operator', () => {
       const lines = `${said.out}${said.err}`.split('\n').filter((line) => line.startsWith('{'))
       return lines.map((line) => JSON.parse(line) as { port?: string; url?: string }).find((line) => line.port === port)?.url
     })
-  const get = async (url: string) => await fetch(url, { signal: AbortSignal.timeout(5_000) })
+  const get = async (url: string) => await fetch(url, { signal: AbortSignal.timeout(30_000) })
 
   test('explains itself', async () => {
     const { ended, said } = start('--help')
@@ -237,11 +237,11 @@ describeCluster('thv-operator', () => {
       await server.restart()
       expect(await eventually('the API server answers', images)).toHaveLength(all('1').length)
       await Promise.all(changing)
-      await eventually('all are merged again', () => isAll('2'), 90_000)
+      await eventually('all are merged again', () => isAll('2'), 180_000)
       await eventually('it is ready', async () => (await admin.get(registryType, at('merged'))).status?.phase === 'Ready')
       expect(operator.log.join('')).not.toContain('the operator failed')
     } finally {
       await operator.stop()
     }
-  }, 180_000)
+  })
 })

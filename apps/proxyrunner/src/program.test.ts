@@ -133,14 +133,20 @@ describe('a server', () => {
     const { command, args } = fixtureCommand({ transport: 'http', port })
     const gate = join(folder.path, 'gate')
     const held = ['-c', `until [ -e '${gate}' ]; do sleep 0.05; done; exec "$0" "$@"`, command, ...args]
-    const { url, base } = await serve({ transport: 'streamable-http', target_port: port, image: 'exec:///bin/sh', cmd_args: held })
+    const document = { transport: 'streamable-http', target_port: port, image: 'exec:///bin/sh', cmd_args: held }
+    const { url, base, metricsUrl } = await serve(document)
     const client = new WireClient(url)
     expect((await client.modernCall('echo')).status).toBe(503)
     await folder.write('gate', '')
     await untilReady(base)
     await client.initialize()
-    const slow = client.call('slow', { ms: 400 })
-    await new Promise((resolve) => setTimeout(resolve, 100))
+    let isAnswered = false
+    const slow = client.call('slow', { ms: 400 }).finally(() => {
+      isAnswered = true
+    })
+    const inFlight = async () => /^toolhive_mcp_requests_in_flight\{[^}]*\} 1$/m.test(await (await fetch(metricsUrl)).text())
+    // On a busy machine it may be over before anybody looks.
+    await expect.poll(async () => isAnswered || (await inFlight())).toBe(true)
     const report = lifecycle.shutdown('test')
     expect((await slow).messages.at(-1)).toMatchObject({ result: { content: [{ text: 'slept' }] } })
     expect(await report).toMatchObject({ clean: true })

@@ -49,7 +49,7 @@ it('one registry feeds another: documents as they are, then what changes, then w
     return listed.statuses['io.example/b'] === 'deleted' && listed
   })
   expect(statuses).toEqual({ 'io.example/a': 'active', 'io.example/b': 'deleted', 'io.example/c': 'active' })
-}, 30_000)
+})
 
 it('sources without syncPolicy: a file is followed, another registry is asked at the start and on request', async () => {
   const entry = (name: string) => `{"name":"io.example/${name}","description":"A server","version":"1.0.0"}`
@@ -66,7 +66,7 @@ it('sources without syncPolicy: a file is followed, another registry is asked at
   expect((await listOf(copy.url)).text).not.toContain('io.example/b')
   expect((await fetch(`${copy.url}/v1/sources/unhurried/sync`, { method: 'POST' })).status).toBe(202)
   await until(async () => (await listOf(copy.url)).text.includes('io.example/b'))
-}, 60_000)
+})
 
 it('one registry feeds another what is published there: adds, changes, status changes, deletes and what comes back', async () => {
   await using origin = await startRegistry(['--config', configFile('own', '    managed: {}')])
@@ -113,4 +113,4 @@ it('one registry feeds another what is published there: adds, changes, status ch
   await write('POST', '/publish', odd('1.1.0', 'Back again'))
   await write('PATCH', '/servers/io.example%2Fa/status', '{"status":"active"}')
   await arrives(3)
-}, 30_000)
+})

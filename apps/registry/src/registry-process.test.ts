@@ -22,9 +22,7 @@ const CONFIG = (name: string) =>
   `sources: [{name: own, managed: {}}]\nregistries: [{name: ${name}, sources: [own]}]\nauth: {mode: anonymous}\n`
 
 describe('the program', () => {
-  it('serves without a cluster, keeps what is published over a restart, reads its file again, and stops in good order', {
-    timeout: 60_000,
-  }, async () => {
+  it('serves without a cluster, keeps what is published over a restart, reads its file again, and stops in good order', async () => {
     const config = join(folder, 'config.yaml')
     writeFileSync(config, CONFIG('first'))
     const args = ['--config', config, '--data-dir', join(folder, 'data')]
@@ -60,7 +58,7 @@ describe('the program', () => {
     expect((await two.ended).code).toBe(0)
   })
 
-  it('serves what a sync fetched again after a restart, also when the source is gone [001-063]', { timeout: 60_000 }, async () => {
+  it('serves what a sync fetched again after a restart, also when the source is gone [001-063]', async () => {
     const [config, data] = [join(folder, 'files.yaml'), join(folder, 'servers.json')]
     const server = { name: 'com.example/fetched', description: 'A server from a file', version: '1.0.0' }
     const $schema = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json'
@@ -85,7 +83,7 @@ describe('the program', () => {
     expect((await two.ended).code).toBe(0)
   })
 
-  it('says what is wrong with its configuration, line by line, and ends with 1', { timeout: 60_000 }, async () => {
+  it('says what is wrong with its configuration, line by line, and ends with 1', async () => {
     const config = join(folder, 'bad.yaml')
     writeFileSync(config, `${CONFIG('a')}synch: {}\nkitchen: \${PASSWORD}\n`)
     const { code, err } = await processes.start(['serve', '--config', config], { PASSWORD: 'hunter2' }).ended
@@ -100,7 +98,7 @@ describe('the program', () => {
     expect([validated.code, validated.out.split('\n').length, validated.err]).toEqual([1, 3, ''])
   })
 
-  it('ends with 2 when it is called wrongly, and with 1 when its port is taken', { timeout: 60_000 }, async () => {
+  it('ends with 2 when it is called wrongly, and with 1 when its port is taken', async () => {
     expect(await processes.start(['serve', '--nonsense']).ended).toMatchObject({
       code: 2,
       err: 'thv-registry-api: unknown option \'--nonsense\'; "thv-registry-api --help" lists what there is\n',

@@ -94,7 +94,7 @@ describeCluster('reflector under faults', () => {
       const maps = watchConfigMaps(client)
       const accounts = watchKind<KubeObject>({ client, type: serviceAccounts, namespace })
       closing.push(accounts)
-      await Promise.all([maps, accounts].map(({ reflector }) => reflector.waitForSync(AbortSignal.timeout(20_000))))
+      await Promise.all([maps, accounts].map(({ reflector }) => reflector.waitForSync(AbortSignal.timeout(60_000))))
       const mapWrites = write()
       const accountWrites = startTraffic({ client: truth, type: serviceAccounts, namespace, names: 20, pauseMs: 5 })
       closing.push({ [Symbol.asyncDispose]: () => accountWrites.stop() })
@@ -139,7 +139,7 @@ describeCluster('reflector under faults', () => {
   test('a half-open connection: the silence limit finds it, without an error or a list', async () => {
     const proxy = await throughProxy()
     const maps = watchConfigMaps(connect({ url: proxy.url, caPem: server.caPem }, { watchBodyTimeoutMs: 1_500 }))
-    await maps.reflector.waitForSync(AbortSignal.timeout(20_000))
+    await maps.reflector.waitForSync(AbortSignal.timeout(60_000))
     await createMany(5)
     await maps.expectNothingMissed(truth)
     const { lists, errors } = maps.reflector.stats
@@ -152,7 +152,7 @@ describeCluster('reflector under faults', () => {
 
   test('a frozen server, and writes right after it thaws', async () => {
     const maps = watchConfigMaps(connect(server, { watchBodyTimeoutMs: 1_000 }))
-    await maps.reflector.waitForSync(AbortSignal.timeout(20_000))
+    await maps.reflector.waitForSync(AbortSignal.timeout(60_000))
     await createMany(5)
     server.freeze()
     await sleep(3_000)
@@ -170,7 +170,7 @@ describeCluster('reflector under faults', () => {
     const watches = faults.inject({ fault, matches: isWatch, times: 3 })
     const traffic = write(10)
     const maps = watchConfigMaps(connect(faults))
-    await maps.reflector.waitForSync(AbortSignal.timeout(20_000))
+    await maps.reflector.waitForSync(AbortSignal.timeout(60_000))
     await eventually('all refusals are used up', () => lists.applied === 2 && watches.applied === 3)
     await eventually('the watch brings events', () => maps.reflector.stats.events > 20)
     await traffic.stop()
@@ -185,7 +185,7 @@ describeCluster('reflector under faults', () => {
     faults.inject({ fault: { kind: 'delay', ms: 300 }, matches: ({ url }) => url.includes('limit='), times: 100 })
     const traffic = write(60, 10)
     const maps = watchConfigMaps(connect(faults))
-    await maps.reflector.waitForSync(AbortSignal.timeout(20_000))
+    await maps.reflector.waitForSync(AbortSignal.timeout(60_000))
     expect(faults.seen.filter(({ url }) => url.includes('continue=')).length).toBeGreaterThanOrEqual(4)
     await traffic.stop()
     await maps.expectNothingMissed(truth)
@@ -207,7 +207,7 @@ describeCluster('reflector under faults', () => {
   test('a version at the very edge of a compaction, from which the server cannot watch any more', async () => {
     const proxy = await throughProxy()
     const maps = watchConfigMaps(connect({ url: proxy.url, caPem: server.caPem }))
-    await maps.reflector.waitForSync(AbortSignal.timeout(20_000))
+    await maps.reflector.waitForSync(AbortSignal.timeout(60_000))
     const key = { namespace, name: 'edge' }
     await truth.create(configMaps, { metadata: key })
     const change = async (n: number) => {
@@ -237,7 +237,7 @@ describeCluster('reflector under faults', () => {
   test('streams cut within an event, garbage in streams, resets', async () => {
     const faults = await throughFaultServer()
     const maps = watchConfigMaps(connect(faults))
-    await maps.reflector.waitForSync(AbortSignal.timeout(20_000))
+    await maps.reflector.waitForSync(AbortSignal.timeout(60_000))
     const traffic = write(20)
     for (let n = 0; n < 6; n++) {
       faults.inject({ fault: { kind: 'cut', afterBytes: 1_500 + 777 * n }, matches: isWatch })
@@ -275,7 +275,7 @@ describeCluster('reflector under faults', () => {
         { auth: tokenFile({ path, errorCode: 'in_cluster_config_missing', maxAgeMs: 600_000 }) },
       ),
     )
-    await maps.reflector.waitForSync(AbortSignal.timeout(20_000))
+    await maps.reflector.waitForSync(AbortSignal.timeout(60_000))
     await createMany(5)
     await maps.expectNothingMissed(truth)
     const late = connect(server, { auth: bearerToken(dying) })
@@ -304,7 +304,7 @@ describeCluster('reflector under faults', () => {
     }
     const watched = watchKind<KubeObject>({ client: lossy, type: configMaps, namespace, safetyRelistMs: 2_000, safetyGraceMs: 1_000 })
     closing.push(watched)
-    await watched.reflector.waitForSync(AbortSignal.timeout(20_000))
+    await watched.reflector.waitForSync(AbortSignal.timeout(60_000))
     await truth.create(configMaps, { metadata: { namespace, name: 'lost' } })
     await createMany(10)
     await watched.expectNothingMissed(truth)
@@ -376,7 +376,7 @@ describeCluster('reflector under faults', () => {
 
       await truth.delete(configMaps, childOf(3))
       await truth.patch(configMaps, childOf(4), { kind: 'merge', body: { data: { n: 'wrong' } } })
-      await eventually('the children are repaired', () => isComplete(80), 60_000).catch(async (cause: unknown) => {
+      await eventually('the children are repaired', () => isComplete(80), 180_000).catch(async (cause: unknown) => {
         const { items } = await truth.listAll(configMaps, { namespace, labelSelector: 'role=child' })
         const [third, fourth] = [3, 4].map((n) => items.find(({ metadata }) => metadata.name === `p${n}-child`)?.data)
         const seen = { third: children.store.get(childOf(3))?.data, fourth: children.store.get(childOf(4))?.data }
@@ -413,7 +413,7 @@ describeCluster('reflector under faults', () => {
     }
     const watched = watchKind<KubeObject>({ client: switched, type: configMaps, namespace: 'default' })
     closing.push(watched)
-    await watched.reflector.waitForSync(AbortSignal.timeout(20_000))
+    await watched.reflector.waitForSync(AbortSignal.timeout(60_000))
     await truth.create(configMaps, { metadata: { namespace: 'default', name: 'never-saved' } })
     await watched.expectNothingMissed(truth)
     current = second

@@ -231,7 +231,7 @@ describeCluster('runtime on the API server', () => {
         labelSelector: { matchExpressions: [{ key: 'stage', operator: 'In', values: ['on', 'half'] }] },
       })
       const one = caches.metadataOf(configMaps, { namespace, fieldSelector: 'metadata.name=moving' })
-      await caches.waitForSync(AbortSignal.timeout(20_000))
+      await caches.waitForSync(AbortSignal.timeout(60_000))
       const key = { namespace, name: 'moving' }
       const stages: string[] = []
       on.addHandler(({ type }) => stages.push(type))

@@ -220,7 +220,7 @@ console.log('alive')`
     const output = execFileSync(process.execPath, ['--input-type=module', '-e', script], {
       encoding: 'utf8',
       stdio: ['ignore', 'pipe', 'pipe'],
-      timeout: 15_000,
+      timeout: 60_000,
     })
     expect(output).toBe('alive\n')
   })

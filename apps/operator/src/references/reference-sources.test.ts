@@ -70,7 +70,7 @@ describe('a change of a shared object', () => {
       for (const [plural, spec] of Object.entries(REFERRERS)) api.put(plural, named(`by-${of}`, { spec: spec(of) }))
     }
     caches = createOperatorCaches({ client: api.client, specs: CONTROLLERS.map(({ cache }) => cache), namespaces: undefined })
-    await caches.shared.waitForSync(AbortSignal.timeout(20_000))
+    await caches.shared.waitForSync(AbortSignal.timeout(60_000))
   })
   afterEach(async () => await caches.shared.close())
 

@@ -103,7 +103,7 @@ export async function startOperator(options: HarnessOptions = {}): Promise<Opera
   const lifecycle: Lifecycle = createLifecycle()
   const running = manager.run(lifecycle)
   running.catch((error: unknown) => lines.push(`the operator failed: ${String(error)}\n`))
-  if (options.waitsForCaches !== false) await manager.caches.shared.waitForSync(AbortSignal.timeout(30_000))
+  if (options.waitsForCaches !== false) await manager.caches.shared.waitForSync(AbortSignal.timeout(60_000))
   return {
     namespace,
     admin,
@@ -123,7 +123,7 @@ export async function startOperator(options: HarnessOptions = {}): Promise<Opera
 }
 
 /** Waits until `check` gives something, and fails with `what` and the last thing it threw. */
-export async function eventually<T>(what: string, check: () => Promise<T | undefined | false>, limitMs = 60_000): Promise<T> {
+export async function eventually<T>(what: string, check: () => Promise<T | undefined | false>, limitMs = 120_000): Promise<T> {
   const deadline = performance.now() + limitMs
   let last: unknown
   for (;;) {

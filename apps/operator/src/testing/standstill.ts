@@ -29,16 +29,12 @@ export async function standstill(watched: Watched): Promise<void> {
     last = now
     return performance.now() - since > CALM_MS
   }
-  await eventually(
-    'the operator has nothing to do',
-    async () => {
-      if (!isIdle()) return false
-      if (watched.hasControllers) await controllersAreThrough(watched)
-      await cachesAreUpToDate(watched)
-      return isIdle()
-    },
-    60_000,
-  )
+  await eventually('the operator has nothing to do', async () => {
+    if (!isIdle()) return false
+    if (watched.hasControllers) await controllersAreThrough(watched)
+    await cachesAreUpToDate(watched)
+    return isIdle()
+  })
 }
 
 /** Waits until the operator knows all that is in the namespaces: its watches are of different speed. */

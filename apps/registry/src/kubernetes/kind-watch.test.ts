@@ -73,7 +73,7 @@ it('finds a kind that is installed later, forgets its objects when it goes, and 
   expect([...names]).toEqual(['b'])
   over.abort()
   await ended
-}, 60_000)
+})
 
 it('forgets also what the beginning of a list told, when the kind goes before its end', async () => {
   const api = new FickleApi()
@@ -91,7 +91,7 @@ it('forgets also what the beginning of a list told, when the kind goes before it
   expect([...names]).toEqual([])
   over.abort()
   await ended
-}, 60_000)
+})
 
 it('keeps what it knows while the kind may not be read, and drops what went meanwhile', async () => {
   const api = new FickleApi()
@@ -111,7 +111,7 @@ it('keeps what it knows while the kind may not be read, and drops what went mean
   expect([...names]).toEqual(['b'])
   over.abort()
   await ended
-}, 60_000)
+})
 
 it('lists a kind that may be listed and not watched only as often as it looks for a right', async () => {
   const api = new FickleApi()
@@ -135,7 +135,7 @@ it('lists a kind that may be listed and not watched only as often as it looks fo
   expect(waits.some(isLong)).toBe(true)
   over.abort()
   await ended
-}, 60_000)
+})
 
 it('lists nothing between two checks, and a check finds what the watch did not bring [001-083] [001-088]', async () => {
   const api = new FickleApi()

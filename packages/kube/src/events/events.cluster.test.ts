@@ -56,7 +56,7 @@ describeCluster('event recorder on the API server', () => {
   test('an object without a namespace has its events in default', async () => {
     const object = await client.get(namespaces, { name: namespace })
     recorder.record(namespaces, object, note)
-    await recorder.flush(AbortSignal.timeout(20_000))
+    await recorder.flush(AbortSignal.timeout(60_000))
     expect(await eventsOf(namespace, 'default')).toHaveLength(1)
     expect(errors).toEqual([])
   })
@@ -64,11 +64,11 @@ describeCluster('event recorder on the API server', () => {
   test('an Event deleted by hand comes back with its count', async () => {
     const object = await client.create(configMaps, { metadata: { namespace, name: 'deleted' } })
     recorder.record(configMaps, object, note)
-    await recorder.flush(AbortSignal.timeout(20_000))
+    await recorder.flush(AbortSignal.timeout(60_000))
     const [first] = await eventsOf('deleted')
     await client.delete(events, { namespace, name: first?.metadata.name ?? '' })
     recorder.record(configMaps, object, note)
-    await recorder.flush(AbortSignal.timeout(20_000))
+    await recorder.flush(AbortSignal.timeout(60_000))
     expect((await eventsOf('deleted')).map(({ series }) => series?.count)).toEqual([2])
     expect(errors).toEqual([])
   })
@@ -80,7 +80,7 @@ describeCluster('event recorder on the API server', () => {
     const before = recorder.stats.terminating
     recorder.record(configMaps, object, note)
     recorder.record(configMaps, { metadata: { namespace: 'nowhere-at-all', name: 'x', uid: 'u' } }, note)
-    await recorder.flush(AbortSignal.timeout(20_000))
+    await recorder.flush(AbortSignal.timeout(60_000))
     expect(recorder.stats.terminating - before).toBe(2)
     expect(errors).toEqual([])
   })

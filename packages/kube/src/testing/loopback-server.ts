@@ -67,9 +67,9 @@ export function sendStatus(
 
 /** Polls, for what other processes or sockets bring about. */
 export async function eventually(check: () => boolean): Promise<void> {
-  const limit = performance.now() + 30_000
+  const limit = performance.now() + 60_000
   while (!check()) {
-    if (performance.now() > limit) throw new Error('did not happen within 30 s')
+    if (performance.now() > limit) throw new Error('did not happen within 60 s')
     await new Promise((resolve) => setTimeout(resolve, 5))
   }
 }

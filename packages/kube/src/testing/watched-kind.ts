@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { errorMessage } from '@thv/kernel/errors'
+import { PATIENCE_MS } from '@thv/testkit/run/patience'
 import { expect } from 'vitest'
 import { Reflector, type ReflectorOptions } from '../cache/reflector.ts'
 import type { KubeClient } from '../client/client.ts'
@@ -47,7 +48,7 @@ export function watchKind<T extends KubeObject>(options: ReflectorOptions<T>): W
     reflector,
     replay,
     errors,
-    async expectNothingMissed(truth, limitMs = 20_000) {
+    async expectNothingMissed(truth, limitMs = PATIENCE_MS) {
       const { labelSelector } = options
       const scope = { namespace, labelSelector: typeof labelSelector === 'string' ? labelSelector : undefined }
       const listed = versionsOf((await truth.listAll(type, scope)).items)
@@ -66,7 +67,7 @@ export function watchKind<T extends KubeObject>(options: ReflectorOptions<T>): W
 }
 
 /** Polls; every wait has a limit. */
-export async function eventually(what: string, holds: () => boolean | Promise<boolean>, limitMs = 20_000): Promise<void> {
+export async function eventually(what: string, holds: () => boolean | Promise<boolean>, limitMs = PATIENCE_MS): Promise<void> {
   const deadline = performance.now() + limitMs
   while (!(await holds())) {
     if (performance.now() > deadline) throw new Error(`not within ${limitMs} ms: ${what}`)

@@ -17,7 +17,7 @@ export function memoryLog(): MemoryLog {
   return { lines, debug: at('debug'), info: at('info'), warn: at('warn'), text: () => lines.map(({ message }) => message).join('\n') }
 }
 
-const LIMIT_MS = 30_000
+const LIMIT_MS = 60_000
 
 /** Polls until the condition holds. Fails with the name of what did not come true. */
 export async function eventually(what: string, condition: () => boolean | Promise<boolean>, limitMs = LIMIT_MS): Promise<void> {

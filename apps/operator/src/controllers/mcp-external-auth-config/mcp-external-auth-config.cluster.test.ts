@@ -99,7 +99,7 @@ describeCluster('MCPExternalAuthConfig', () => {
       )
       await admin.delete(types[kind as keyof typeof types] as typeof mcpServerType, at(name))
     }
-    await eventually('it is gone', async () => (await admin.tryGet(type, at('open'))) === undefined, 15_000)
+    await eventually('it is gone', async () => (await admin.tryGet(type, at('open'))) === undefined, 25_000)
   })
 
   test('[002-046] an MCPServer that names a missing one reports it and does not run; it starts when the object and its Secret exist', async () => {

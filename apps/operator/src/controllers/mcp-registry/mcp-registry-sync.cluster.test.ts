@@ -66,7 +66,7 @@ describeCluster('an MCPRegistry that the operator syncs', () => {
     await operator.admin.create(configMaps, { metadata: key(same), data: { 'registry.json': file('2') } } as ConfigMap)
     await create(byMap, { source: { configMap: { name: same } } })
     expect((await stored(byMap, '2')).data).toEqual(ofBranch.data)
-  }, 120_000)
+  })
 
   test('[002-251] chooses the handler by the type of the source: another registry is asked page by page, an unknown type is refused', async () => {
     const name = own('by-api')
@@ -90,7 +90,7 @@ describeCluster('an MCPRegistry that the operator syncs', () => {
       other.closeAllConnections()
       other.close()
     }
-  }, 60_000)
+  })
 
   test('[002-255] [002-257] keeps the data when the branch is gone, and writes nothing when they are the same', async () => {
     const gone = own('gone')
@@ -107,7 +107,7 @@ describeCluster('an MCPRegistry that the operator syncs', () => {
     const { conditions } = await reaches(gone, ({ syncStatus }) => syncStatus?.phase === 'Failed')
     expect(conditions?.find((condition) => condition.type === 'SyncSuccessful')).toMatchObject({ status: 'False', reason: 'FetchFailed' })
     expect((await storage(gone)).data).toEqual(before.data)
-  }, 90_000)
+  })
 
   test('[003-010] fetches nothing itself for entries of registries[]', async () => {
     const mixed = own('mixed')
@@ -121,7 +121,7 @@ describeCluster('an MCPRegistry that the operator syncs', () => {
     expect(config).toContain(`${git.url}/${mixed}`)
     await reaches(mixed, ({ observedGeneration }) => observedGeneration !== undefined)
     expect(fetches(mixed)).toBe(0)
-  }, 60_000)
+  })
 
   test('puts right a storage ConfigMap that was edited or deleted', async () => {
     const kept = own('kept')
@@ -133,7 +133,7 @@ describeCluster('an MCPRegistry that the operator syncs', () => {
     expect((await stored(kept, '1')).data).toEqual(before.data)
     await operator.admin.delete(configMaps, key(`${kept}-registry-storage`))
     expect((await stored(kept, '1')).data).toEqual(before.data)
-  }, 90_000)
+  })
 
   test('[002-265] [002-274] syncs once for each value of the trigger, also across a restart of the operator, which keeps the data', async () => {
     const [once, marker] = [own('once'), own('marker')]
@@ -167,5 +167,5 @@ describeCluster('an MCPRegistry that the operator syncs', () => {
     await done('2')
     await stored(once, '2')
     expect(fetches(once)).toBe(after + 1)
-  }, 120_000)
+  })
 })

@@ -154,7 +154,7 @@ describeCluster('MCPServer in trouble', () => {
     const before = warnings().length
     const began = performance.now()
     await admin.delete(namespaces, { name: doomed })
-    await eventually('the namespace is gone', async () => (await admin.tryGet(namespaces, { name: doomed })) === undefined, 90_000)
+    await eventually('the namespace is gone', async () => (await admin.tryGet(namespaces, { name: doomed })) === undefined, 180_000)
     await steps.quiet()
     // Its Role goes with the namespace, perhaps first, so some calls are refused; they are tried again after ever longer times.
     const said = warnings().slice(before)

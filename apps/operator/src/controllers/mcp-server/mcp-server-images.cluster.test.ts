@@ -69,7 +69,7 @@ describeCluster('images of MCPServers with a registry that enforces', () => {
     await judged(own('bad'), 'True')
     await eventually('the Deployment of bad', () => deployment(own('bad')))
     await judged(own('normal'), 'False')
-  }, 90_000)
+  })
 
   test('asks the server of a registry with registries[] for the hashes, and starts nothing before it answers', async () => {
     const own = nameMaker()
@@ -94,7 +94,7 @@ describeCluster('images of MCPServers with a registry that enforces', () => {
     await operator.admin.delete(registryType, key(own('asked')))
     expect((await judged(own('waits'), 'False')).message).toContain('does not exist')
     expect(await deployment(own('waits'))).toBeDefined()
-  }, 90_000)
+  })
 
   /** A pod of the registry API as the kubelet would report it. */
   async function readyPod(name: string, registryName: string, podIP: string): Promise<void> {

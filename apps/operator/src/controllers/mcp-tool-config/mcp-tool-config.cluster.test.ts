@@ -85,9 +85,9 @@ describeCluster('MCPToolConfig', () => {
       note: expect.stringContaining('MCPServer holder'),
     })
 
-    // Well below the 30 s after which it would look again by itself.
+    // Below the 30 s after which it would look again by itself.
     await refer('holder', null)
-    await eventually('it is gone', async () => (await admin.tryGet(type, at('held'))) === undefined, 15_000)
+    await eventually('it is gone', async () => (await admin.tryGet(type, at('held'))) === undefined, 25_000)
   })
 
   test('[002-085] says in a condition that a filter entry matches only an original name', async () => {

@@ -103,7 +103,7 @@ describe('the VirtualMCPServer controller, with 200 virtual servers', () => {
     for (const index of range) api.put('virtualmcpservers', virtual(index))
     for (const of of range.slice(0, COUNT / 2)) for (const make of Object.values(OBJECTS)) api.put(...make(of, 0))
     caches = createOperatorCaches({ client: api.client, specs: CONTROLLERS.map(({ cache }) => cache), namespaces: undefined })
-    await caches.shared.waitForSync(AbortSignal.timeout(20_000))
+    await caches.shared.waitForSync(AbortSignal.timeout(60_000))
     reconciled = []
     running = createController({
       ...{ name: controller.name, concurrency: controller.concurrency, sources: controller.sources(caches) },
@@ -117,7 +117,7 @@ describe('the VirtualMCPServer controller, with 200 virtual servers', () => {
     ended = running.run(stop.signal.signal)
     await vi.waitFor(() => expect(new Set(reconciled).size).toBe(COUNT), 20_000)
     await settled()
-  }, 60_000)
+  })
   afterEach(async () => {
     stop.signal.abort()
     await ended

@@ -43,7 +43,7 @@ describe('fetchInWorker', () => {
     expect(outcome).toMatchObject({ ok: true, servers: 1, hash: expect.stringMatching(/^[0-9a-f]{64}$/) })
     const text = outcome.ok ? (outcome.texts[0] ?? '') : ''
     expect(JSON.parse(text).data.servers).toMatchObject([{ name: 'io.example/fetch', extra: { kept: true } }])
-  }, 60_000)
+  })
 
   it('leaves memory for the operator in its pod, with as many fetches as there can be', () => {
     const values = parse(readFileSync(new URL('deploy/charts/toolhive-operator/values.yaml', ROOT), 'utf8'))
@@ -71,5 +71,5 @@ describe('fetchInWorker', () => {
     const git = { repository: 'ssh://git@git.example.com/r.git', branch: 'main', path: 'registry.json' }
     const invalid = await fetchInWorker({ ...job, source: { format: 'toolhive', git } }, never)
     expect(invalid).toMatchObject({ ok: false, reason: 'ValidationFailed', message: expect.stringContaining('spec.source.git.repository') })
-  }, 60_000)
+  })
 })
