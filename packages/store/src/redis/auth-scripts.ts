@@ -2,8 +2,13 @@ import { redisScript } from './redis-client.ts'
 
 /*
  * A record is a hash: d(ata), c (when it was consumed, by the clock of Redis), a (the attempt that consumed it), n (it was consumed again within
- * its grace), t (the attempt that took it; the record is gone for everybody else), e (how long it had left then). An attempt is a random text that a repetition after a lost answer has again, so that it gets the
- * same answer and nothing is used up by a connection that broke. All keys of one server have the same hash tag, so they are in one slot.
+ * its grace), t (the attempt that took it; the record is gone for everybody else), e (how long it had left then), v:ATTEMPT (an attempt that was
+ * taken back). An attempt is a random text that a repetition after a lost answer has again, so that it gets the same answer and nothing is used up
+ * by a connection that broke. What was sent over that connection may still arrive, also after it was taken back; then it has no effect.
+ *
+ * A repetition writes as the first time did: WAIT is about the writes of its own connection, which is another one by then.
+ *
+ * All keys of one server have the same hash tag, so they are in one slot.
  */
 /** A client relies on the write. */
 const DURABLE = { isDurable: true }
@@ -40,15 +45,14 @@ export const UPDATE = redisScript(
   `
 local r = redis.call('HMGET', KEYS[1], 'd', 't')
 local data = r[1] and not r[2] and r[1] or ''
-if data == ARGV[1] then return 1 end
-if data ~= ARGV[4] then return 0 end${WRITE}`,
+if data ~= ARGV[1] and data ~= ARGV[4] then return 0 end${WRITE}`,
   DURABLE,
 )
 
 /** KEYS: record. ARGV: attempt, how long a repetition is answered, and the record can be given back. */
 export const TAKE = redisScript(`
-local r = redis.call('HMGET', KEYS[1], 'd', 't')
-if not r[1] or (r[2] and r[2] ~= ARGV[1]) then return nil end
+local r = redis.call('HMGET', KEYS[1], 'd', 't', 'v:' .. ARGV[1])
+if not r[1] or r[3] or (r[2] and r[2] ~= ARGV[1]) then return nil end
 if not r[2] then
   local left = redis.call('PTTL', KEYS[1])
   redis.call('HSET', KEYS[1], 't', ARGV[1], 'e', left)
@@ -56,27 +60,32 @@ if not r[2] then
 end
 return r[1]`)
 
-/** KEYS: record. ARGV: attempt. Gives back what this attempt took. */
+/** Last, because a Redis that is full accepts it only after another write; then it does without. Only a record that is there can be used late. */
+const VOID = `
+if redis.call('EXISTS', KEYS[1]) == 1 then redis.pcall('HSET', KEYS[1], 'v:' .. ARGV[1], 1) end`
+
+/** KEYS: record. ARGV: attempt. Gives back what this attempt took, or takes when it arrives late. */
 export const UNTAKE = redisScript(
   `
 local r = redis.call('HMGET', KEYS[1], 't', 'e')
-if r[1] ~= ARGV[1] then return 0 end
-redis.call('HDEL', KEYS[1], 't', 'e')
-redis.call('PEXPIRE', KEYS[1], r[2])
-return 1`,
+local isOwn = r[1] == ARGV[1]
+if isOwn then
+  redis.call('HDEL', KEYS[1], 't', 'e')
+  redis.call('PEXPIRE', KEYS[1], r[2])
+end${VOID}
+return isOwn and 1 or 0`,
   DURABLE,
 )
 
 /** KEYS: record. ARGV: attempt, grace. */
 export const CONSUME = redisScript(
   `${NOW}
-local r = redis.call('HMGET', KEYS[1], 'd', 'c', 'a', 't')
-if not r[1] or r[4] then return 'missing' end
-if not r[2] then
-  redis.call('HSET', KEYS[1], 'c', now, 'a', ARGV[1])
+local r = redis.call('HMGET', KEYS[1], 'd', 'c', 'a', 't', 'v:' .. ARGV[1])
+if not r[1] or r[4] or r[5] then return 'missing' end
+if not r[2] or r[3] == ARGV[1] then
+  redis.call('HSET', KEYS[1], 'c', r[2] or now, 'a', ARGV[1])
   return 'first'
 end
-if r[3] == ARGV[1] then return 'first' end
 return now - tonumber(r[2]) < tonumber(ARGV[2]) and 'again' or 'reused'`,
   DURABLE,
 )
@@ -87,8 +96,8 @@ return now - tonumber(r[2]) < tonumber(ARGV[2]) and 'again' or 'reused'`,
  */
 export const REPLACE = redisScript(
   `${NOW}
-local r = redis.call('HMGET', KEYS[1], 'd', 'c', 'a', 't')
-if not r[1] or r[4] or redis.call('EXISTS', KEYS[3]) == 1 then return 'missing' end
+local r = redis.call('HMGET', KEYS[1], 'd', 'c', 'a', 't', 'v:' .. ARGV[1])
+if not r[1] or r[4] or r[5] or redis.call('EXISTS', KEYS[3]) == 1 then return 'missing' end
 local outcome = 'first'
 if r[2] and r[3] ~= ARGV[1] then
   if now - tonumber(r[2]) >= tonumber(ARGV[2]) then return 'reused' end
@@ -112,7 +121,7 @@ return outcome`,
 
 /**
  * KEYS: record; after REPLACE also its successor, mark of the revoked family, members of the family. ARGV: attempt, ttl of the record. Takes the
- * consumption by this attempt back, unless somebody has built on it.
+ * consumption by this attempt back, also one that arrives late, unless somebody has built on it.
  */
 export const UNCONSUME = redisScript(
   `
@@ -121,24 +130,38 @@ if KEYS[2] and (r[2] == ARGV[1] or not r[1]) then
   redis.call('DEL', KEYS[2])
   redis.call('SREM', KEYS[4], KEYS[2])
 end
-if not r[1] or r[2] ~= ARGV[1] or r[3] then return 0 end
-if KEYS[3] and redis.call('EXISTS', KEYS[3]) == 1 then return 0 end
-redis.call('HDEL', KEYS[1], 'c', 'a')
-if KEYS[2] then
-  redis.call('PEXPIRE', KEYS[1], ARGV[2])
-  redis.call('SADD', KEYS[4], KEYS[1])
-end
-return 1`,
+local isRevoked = KEYS[3] and redis.call('EXISTS', KEYS[3]) == 1
+local isOwn = r[1] and r[2] == ARGV[1] and not r[3] and not isRevoked
+if isOwn then
+  redis.call('HDEL', KEYS[1], 'c', 'a')
+  if KEYS[2] then
+    redis.call('PEXPIRE', KEYS[1], ARGV[2])
+    redis.call('SADD', KEYS[4], KEYS[1])
+  end
+end${VOID}
+return isOwn and 1 or 0`,
   DURABLE,
 )
 
 export const REMOVE = redisScript(`return redis.call('DEL', KEYS[1])`)
 
-/** KEYS: mark. ARGV: attempt, ttl. Also a lock, whose holder is the attempt. */
+/** KEYS: mark, mark of an attempt that was taken back. ARGV: attempt, ttl. Also a lock, whose holder is the attempt. */
 export const ADD_ONCE = redisScript(
   `
+if redis.call('EXISTS', KEYS[2]) == 1 then return 0 end
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end
-return redis.call('GET', KEYS[1]) == ARGV[1] and 1 or 0`,
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('PEXPIRE', KEYS[1], ARGV[2])`,
+  DURABLE,
+)
+
+/** KEYS as ADD_ONCE. ARGV: attempt, how long it may arrive late. Takes the mark of this attempt back. */
+export const UNADD = redisScript(
+  `
+local isOwn = redis.call('GET', KEYS[1]) == ARGV[1]
+if isOwn then redis.call('DEL', KEYS[1]) end
+redis.pcall('SET', KEYS[2], 1, 'PX', ARGV[2])
+return isOwn and 1 or 0`,
   DURABLE,
 )
 

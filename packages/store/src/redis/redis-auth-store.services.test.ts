@@ -7,7 +7,7 @@ import { startRedisCluster, type TestRedisCluster } from '@thv/testkit/redis/red
 import { redisProblem } from '@thv/testkit/redis/redis-programs'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { describeAuthStore } from '../testing/auth-store-contract.ts'
-import { RELEASE, UNCONSUME, UNTAKE } from './auth-scripts.ts'
+import { UNADD, UNCONSUME, UNTAKE } from './auth-scripts.ts'
 import { createRecordCipher } from './record-cipher.ts'
 import { RedisAuthStore } from './redis-auth-store.ts'
 import { openRedis, type RedisClient, type RedisClientOptions, redisScript } from './redis-client.ts'
@@ -47,16 +47,19 @@ describeRedis('one Redis', () => {
     const from = { kind: 'refresh', id: 'r', graceMs: MINUTE, keptMs: MINUTE } as const
     const to = (id: string) => ({ kind: 'refresh', id, value: { id }, ttlMs: 10 * MINUTE, family: 'f' }) as const
 
-    /** One replica whose operations are carried out while it gets no answers, and another one. */
+    /** One replica whose operations are carried out while it gets no answers, or (`isCut`) only when they are `sent` again, and another one. */
     async function replicas(stack: AsyncDisposableStack) {
       const keyPrefix = `thv:auth:{team:${randomUUID()}}:`
-      const state = { isLossy: false }
+      const state = { isLossy: false, isCut: false }
+      const sent: Parameters<RedisClient['run']>[] = []
       const lossy: RedisClient = {
         isAway: false,
         async run(...call) {
           const lost = new ThvError('redis_unavailable', 'lost')
           const [script] = call
-          if (state.isLossy && [UNCONSUME, UNTAKE, RELEASE].includes(script)) throw lost
+          if (state.isLossy && [UNCONSUME, UNTAKE, UNADD].includes(script)) throw lost
+          if (state.isLossy) sent.push(call)
+          if (state.isLossy && state.isCut) throw lost
           const answer = await redis.run(...call)
           if (state.isLossy) throw lost
           return answer
@@ -72,7 +75,7 @@ describeRedis('one Redis', () => {
         state.isLossy = true
         await expect(work()).rejects.toMatchObject({ code: 'store_unavailable' })
       }
-      return { store, other, state, lose }
+      return { store, other, state, lose, sent }
     }
     const settled = (other: RedisAuthStore) =>
       expect.poll(async () => (await other.lock('last', 20)) !== undefined, { timeout: 20_000, interval: 50 }).toBe(true)
@@ -108,6 +111,49 @@ describeRedis('one Redis', () => {
       expect(await store.get('code', 'c')).toEqual({ value: {}, consumedAt: undefined })
       expect(await store.consume('code', 'c', { graceMs: 0 })).toBe('first')
       expect(await store.consume('code', 'c', { graceMs: 0 })).toBe('reused')
+    })
+
+    it.each([
+      ['was never carried out', true],
+      ['was carried out', false],
+    ])('has no effect when it arrives again after it was taken back: it %s', async (_, isCut) => {
+      await using stack = new AsyncDisposableStack()
+      const { store, other, state, lose, sent } = await replicas(stack)
+      state.isCut = isCut
+      await lose(() => store.consume('code', 'c', { graceMs: 0 }))
+      await lose(() => store.replace({ from, to: to('r2'), prolonged: [] }))
+      await lose(() => store.addOnce('assertion', 'a', MINUTE))
+      await lose(() => store.take('pending', 'p'))
+      state.isLossy = false
+      // Whoever looks at a record that has something to be taken back does that first.
+      for (const [kind, id] of [
+        ['code', 'c'],
+        ['refresh', 'r'],
+        ['pending', 'p'],
+      ] as const)
+        expect(await store.get(kind, id)).toBeDefined()
+      expect(await store.addOnce('assertion', 'a', MINUTE)).toBe(true)
+      expect(sent).toHaveLength(4)
+      const late = await Promise.all(sent.map((call) => redis.run(...call)))
+      expect(late.map((answer) => (Buffer.isBuffer(answer) ? String(answer) : answer))).toEqual(['missing', 'missing', 0, null])
+      expect(await other.get('code', 'c')).toEqual({ value: {}, consumedAt: undefined })
+      expect(await other.get('refresh', 'r')).toEqual({ value: { id: 'r' }, consumedAt: undefined })
+      expect(await other.get('refresh', 'r2')).toBeUndefined()
+      expect(await other.consume('code', 'c', { graceMs: 0 })).toBe('first')
+      expect(await other.replace({ from, to: to('r3'), prolonged: [] })).toBe('first')
+      expect(await other.take('pending', 'p')).toEqual({ id: 'p' })
+    })
+
+    it('whose mark is free for others: a late arrival does not take it', async () => {
+      await using stack = new AsyncDisposableStack()
+      const { store, other, state, lose, sent } = await replicas(stack)
+      state.isCut = true
+      await lose(() => store.addOnce('assertion', 'a', MINUTE))
+      await lose(() => store.lock('last', MINUTE))
+      state.isLossy = false
+      await expect.poll(async () => Promise.all(sent.map((call) => redis.run(...call))), { timeout: 20_000 }).toEqual([0, 0])
+      expect(await other.addOnce('assertion', 'a', MINUTE)).toBe(true)
+      expect(await other.lock('last', MINUTE)).toBeDefined()
     })
 
     it('stays where the client has already gone on with another one', async () => {
@@ -170,6 +216,33 @@ describeRedis('one Redis', () => {
     for (let n = 0; n < 3; n++) await store.update('login', 'u', { ttlMs: MINUTE, family: 'f' }, count)
     expect((await store.get('login', 'u'))?.value).toEqual({ n: 3 })
     expect(lost).toBeGreaterThan(16)
+  })
+
+  it('gets a write from each repetition, so that WAIT counts for the connection that it comes over', async () => {
+    const calls: Parameters<RedisClient['run']>[] = []
+    const recorded: RedisClient = {
+      isAway: false,
+      async run(...call) {
+        if (call[0].isDurable) calls.push(call)
+        return await redis.run(...call)
+      },
+      [Symbol.asyncDispose]: async () => {},
+    }
+    const store = open(recorded)
+    await store.put('code', 'c', { value: { n: 1 }, ttlMs: MINUTE, family: 'f' })
+    await store.consume('code', 'c', { graceMs: 0 })
+    await store.put('refresh', 'r', { value: {}, ttlMs: MINUTE, family: 'f' })
+    const from = { kind: 'refresh', id: 'r', graceMs: 0, keptMs: MINUTE } as const
+    await store.replace({ from, to: { kind: 'refresh', id: 's', value: {}, ttlMs: MINUTE, family: 'f' }, prolonged: [] })
+    await store.update('login', 'u', { ttlMs: MINUTE }, () => ({ n: 1 }))
+    await store.addOnce('assertion', 'j', MINUTE)
+    const changes = async () => Number(/rdb_changes_since_last_save:(\d+)/.exec(await server.command('INFO', 'persistence'))?.[1])
+    expect(calls).toHaveLength(6)
+    for (const call of calls) {
+      const before = await changes()
+      await redis.run(...call)
+      expect([call[0].source, await changes()]).toEqual([call[0].source, expect.toSatisfy((after: number) => after > before)])
+    }
   })
 
   it('that is away is waited for as long as the patience lasts', async () => {

@@ -46,6 +46,8 @@ const NAMES: Readonly<Record<AuthRecordKind, string>> = {
 const PATIENCE_MS = 10_000
 /** Longer than an operation is repeated, and taken back after that. */
 const TAKEN_MS = 150_000
+/** How long after it was taken back an operation may still arrive from a connection that broke: TCP gives up after about a quarter of an hour. */
+const LATE_MS = 1_200_000
 const POLL_MS = 2_000
 /** Clocks of a primary and its successor differ; listeners may receive a revocation twice. */
 const OVERLAP_MS = 60_000
@@ -196,8 +198,9 @@ export class RedisAuthStore implements AuthStore {
   }
 
   async #addOnce(key: string, attempt: string, ttlMs: number): Promise<boolean> {
-    const undo = { script: scripts.RELEASE, keys: [key], args: [attempt] }
-    return Number(await this.#run(scripts.ADD_ONCE, [key], [attempt, Math.ceil(ttlMs)], undo)) === 1
+    const keys = [key, `${this.#prefix}void:${attempt}`]
+    const undo = { script: scripts.UNADD, keys, args: [attempt, LATE_MS] }
+    return Number(await this.#run(scripts.ADD_ONCE, keys, [attempt, Math.ceil(ttlMs)], undo)) === 1
   }
 
   #open(data: Buffer, key: string): JsonObject | undefined {

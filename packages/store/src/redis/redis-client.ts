@@ -176,6 +176,14 @@ function nodeOf(cluster: Cluster, key: string): Redis | undefined {
   return cluster.nodes('master').find(({ options }) => `${options.host}:${options.port}` === address)
 }
 
+/** WAIT counts for the connection that wrote, so it must go to the same node. */
+async function waitForReplica(client: Redis | Cluster, key: string, onMissed: () => void): Promise<void> {
+  const redis = 'nodes' in client ? nodeOf(client, key) : client
+  // Without an answer nothing is known of the write: the caller repeats it, over whatever connection there is then.
+  const count = await redis?.call('WAIT', 1, ACKNOWLEDGE_MS)
+  if (Number(count ?? 0) < 1) onMissed()
+}
+
 function retryMs(times: number): number {
   return Math.min(2_000, 50 * 2 ** Math.min(times, 6)) * (0.5 + Math.random() / 2)
 }
@@ -258,13 +266,15 @@ class ResilientRedis implements ReplaceableRedis {
   async run({ sha, source, isDurable }: RedisScript, keys: readonly string[], args: readonly RedisArgument[]): Promise<unknown> {
     if (this.isAway || this.#redis.status !== 'ready') throw this.#unavailable('it does not answer')
     const call = [keys.length, ...keys, ...args] as const
+    // Not that which replaces it meanwhile: WAIT counts for the connection that wrote.
+    const redis = this.#redis
     try {
-      const answer = await this.#redis.callBuffer('evalsha', sha, ...call).catch((error: Error) => {
+      const answer = await redis.callBuffer('evalsha', sha, ...call).catch((error: Error) => {
         // After a restart or a failover the script is not there.
-        if (error.message.startsWith('NOSCRIPT')) return this.#redis.callBuffer('eval', source, ...call)
+        if (error.message.startsWith('NOSCRIPT')) return redis.callBuffer('eval', source, ...call)
         throw error
       })
-      if (isDurable && this.#onUnacknowledged !== undefined) await this.#waitForReplica(keys[0] ?? '', this.#onUnacknowledged)
+      if (isDurable && this.#onUnacknowledged !== undefined) await waitForReplica(redis, keys[0] ?? '', this.#onUnacknowledged)
       this.#succeeded()
       return answer
     } catch (error) {
@@ -279,14 +289,6 @@ class ResilientRedis implements ReplaceableRedis {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#next?.disconnect()
     this.#redis.disconnect()
-  }
-
-  /** WAIT counts for the connection that wrote, so it must go to the same node. */
-  async #waitForReplica(key: string, onMissed: () => void): Promise<void> {
-    const redis = 'nodes' in this.#redis ? nodeOf(this.#redis, key) : this.#redis
-    // Without an answer nothing is known of the write: the caller repeats it.
-    const count = await redis?.call('WAIT', 1, ACKNOWLEDGE_MS)
-    if (Number(count ?? 0) < 1) onMissed()
   }
 
   #replaceSilent(): void {
