@@ -34,6 +34,11 @@ describe('hostile logins', () => {
     return back.location
   }
 
+  it('RFC 6749 §4.1.1: the request that the rows below change begins a login', async () => {
+    const { status, location } = await authorize({})
+    expect([status, location?.href]).toEqual([303, expect.stringMatching(new RegExp(`^${server.issuer}/oauth/login/[\\w-]+$`))])
+  })
+
   describe('errors that go back to the client', () => {
     it.each<[string, Record<string, string | undefined>, string]>([
       ['RFC 9700 §2.1.1: no PKCE', { code_challenge: undefined, code_challenge_method: undefined }, 'invalid_request'],
@@ -67,31 +72,35 @@ describe('hostile logins', () => {
   })
 
   describe('errors that redirect to no one', () => {
-    it.each<[string, Record<string, string | undefined>]>([
-      ['RFC 9700 §4.1.3: another path', { redirect_uri: 'http://127.0.0.1:8765/other' }],
-      ['RFC 9700 §4.1.3: a longer path', { redirect_uri: `${REDIRECT_URI}/more` }],
-      ['RFC 9700 §4.1.3: a query that was not registered', { redirect_uri: `${REDIRECT_URI}?next=https://evil.example.com` }],
-      ['RFC 9700 §4.1.3: encoded dots', { redirect_uri: 'http://127.0.0.1:8765/a/%2e%2e/callback' }],
-      ['RFC 9700 §4.1.3: another host', { redirect_uri: 'https://evil.example.com/callback' }],
-      ['RFC 9700 §4.1.3: the host as user name', { redirect_uri: 'http://127.0.0.1:8765@evil.example.com/callback' }],
-      ['RFC 8252 §8.3: another spelling of loopback', { redirect_uri: 'http://localhost:8765/callback' }],
-      ['RFC 8252 §8.3: loopback as a number', { redirect_uri: 'http://127.1:8765/callback' }],
-      ['RFC 8252 §7.3: https on loopback', { redirect_uri: 'https://127.0.0.1:8765/callback' }],
-      ['RFC 6749 §3.1.2: a fragment', { redirect_uri: `${REDIRECT_URI}#x` }],
-      ['RFC 9700 §4.11.2: a script', { redirect_uri: 'javascript:alert(1)' }],
-      ['RFC 9700 §4.1.3: digits of another script', { redirect_uri: 'http://１２７.0.0.1:8765/callback' }],
-      ['RFC 6749 §3.1.2.3: none at all', { redirect_uri: undefined }],
-      ['RFC 6749 §4.1.2.1: an unknown client', { client_id: 'c1.unknown' }],
-      ['RFC 7591 §5: a client id that was altered', { client_id: 'ALTERED' }],
-      ['RFC 7591 §5: a client id that was cut', { client_id: 'CUT' }],
-    ])('%s', async (_, given) => {
-      const { client_id: id, ...rest } = given
+    it.each<[string, Record<string, string | undefined>, RegExp]>([
+      ['RFC 9700 §4.1.3: another path', { redirect_uri: 'http://127.0.0.1:8765/other' }, /redirect_uri/],
+      ['RFC 9700 §4.1.3: a longer path', { redirect_uri: `${REDIRECT_URI}/more` }, /redirect_uri/],
+      [
+        'RFC 9700 §4.1.3: a query that was not registered',
+        { redirect_uri: `${REDIRECT_URI}?next=https://evil.example.com` },
+        /redirect_uri/,
+      ],
+      ['RFC 9700 §4.1.3: encoded dots', { redirect_uri: 'http://127.0.0.1:8765/a/%2e%2e/callback' }, /redirect_uri/],
+      ['RFC 9700 §4.1.3: another host', { redirect_uri: 'https://evil.example.com/callback' }, /redirect_uri/],
+      ['RFC 9700 §4.1.3: the host as user name', { redirect_uri: 'http://127.0.0.1:8765@evil.example.com/callback' }, /redirect_uri/],
+      ['RFC 8252 §8.3: another spelling of loopback', { redirect_uri: 'http://localhost:8765/callback' }, /redirect_uri/],
+      ['RFC 8252 §8.3: loopback as a number', { redirect_uri: 'http://127.1:8765/callback' }, /redirect_uri/],
+      ['RFC 8252 §7.3: https on loopback', { redirect_uri: 'https://127.0.0.1:8765/callback' }, /redirect_uri/],
+      ['RFC 6749 §3.1.2: a fragment', { redirect_uri: `${REDIRECT_URI}#x` }, /redirect_uri/],
+      ['RFC 9700 §4.11.2: a script', { redirect_uri: 'javascript:alert(1)' }, /redirect_uri/],
+      ['RFC 9700 §4.1.3: digits of another script', { redirect_uri: 'http://１２７.0.0.1:8765/callback' }, /redirect_uri/],
+      ['RFC 6749 §3.1.2.3: none at all', { redirect_uri: undefined }, /redirect_uri/],
+      ['RFC 6749 §4.1.2.1: an unknown client', { client_id: 'c1.unknown' }, /client is invalid/],
+      ['RFC 7591 §5: a client id that was altered', { client_id: 'ALTERED' }, /client is invalid/],
+      ['RFC 7591 §5: a client id that was cut', { client_id: 'CUT' }, /client is invalid/],
+    ])('%s', async (_, given, reason) => {
+      const { client_id: id } = given
       const changed = { ALTERED: `${clientId.slice(0, -4)}AAAA`, CUT: clientId.slice(0, -8) }[id ?? ''] ?? id
-      const params = changed === undefined ? rest : { client_id: changed }
-      const visit = await authorize('redirect_uri' in given ? { redirect_uri: given['redirect_uri'] } : params)
+      const visit = await authorize(id === undefined ? given : { client_id: changed })
       expect(visit.status).toBe(400)
       expect(visit.location).toBeUndefined()
       expect(visit.text).toContain('could not be completed')
+      expect(visit.text).toMatch(reason)
       expect(visit.text).not.toMatch(/<script|node_modules|\.js:\d/)
       expect(visit.headers.get('content-security-policy')).toContain("default-src 'none'")
     })
@@ -102,6 +111,7 @@ describe('hostile logins', () => {
       const visit = await new Browser().visit(url)
       expect(visit.status).toBe(400)
       expect(visit.location).toBeUndefined()
+      expect(visit.text).toMatch(/redirect_uri.*twice/)
     })
   })
 
@@ -135,19 +145,29 @@ describe('hostile logins', () => {
       const browser = new Browser()
       const other = /name="csrf" value="([^"]+)"/.exec((await consent(browser)).text)?.[1] ?? ''
       const sent = await browser.submit(await consent(browser), { decision: 'allow', csrf: other })
-      expect(sent.status).toBe(403)
+      expect(other).toMatch(/^[\w-]{43}$/)
+      expect([sent.status, sent.location]).toEqual([403, undefined])
     })
 
     it('RFC 9700 §4.7: a form that another site sends is refused', async () => {
       const browser = new Browser()
-      const sent = await browser.submit(await consent(browser), { decision: 'allow' }, { 'sec-fetch-site': 'cross-site' })
-      expect(sent.status).toBe(403)
+      const page = await consent(browser)
+      for (const site of ['cross-site', 'same-site', 'none']) {
+        const sent = await browser.submit(page, { decision: 'allow' }, { 'sec-fetch-site': site })
+        expect([site, sent.status, sent.location]).toEqual([site, 403, undefined])
+      }
+      expect((await browser.submit(page, { decision: 'allow' }, { 'sec-fetch-site': 'same-origin' })).status).toBe(303)
     })
 
     it('MCP security guide, confused deputy: another browser cannot use the page', async () => {
-      const page = await consent(new Browser())
-      const sent = await new Browser().submit(page, { decision: 'allow' })
-      expect(sent.status).toBe(400)
+      const [browser, thief] = [new Browser(), new Browser()]
+      const page = await consent(browser)
+      expect((await thief.submit(page, { decision: 'allow' })).status).toBe(400)
+      // Nor one that has been here, and begun a login of its own.
+      await consent(thief)
+      const sent = await thief.submit(page, { decision: 'allow' })
+      expect([sent.status, sent.location]).toEqual([403, undefined])
+      expect((await browser.submit(page, { decision: 'allow' })).status).toBe(303)
     })
 
     it('MCP security guide, confused deputy: each client is asked for once, and a new one again', async () => {
@@ -210,7 +230,9 @@ describe('hostile logins', () => {
       const browser = new Browser()
       const denied = await browser.submit(await consent(browser), { decision: 'deny' })
       const back = await browser.follow(denied.location ?? '')
-      expect(Object.fromEntries(back.location?.searchParams ?? [])).toMatchObject({ error: 'access_denied', iss: server.issuer })
+      const found = Object.fromEntries(back.location?.searchParams ?? [])
+      expect(found).toMatchObject({ error: 'access_denied', iss: server.issuer, state: 'client-state' })
+      expect(found).not.toHaveProperty('code')
     })
 
     it('RFC 9700 §4.11: a client name is shown as text', async () => {
@@ -223,19 +245,24 @@ describe('hostile logins', () => {
   })
 
   describe('callback', () => {
-    const at = (query: string) => `${server.issuer}/oauth/callback${query}`
-
-    it.each([
-      ['RFC 6749 §10.12: no state', '?code=x'],
-      ['RFC 6749 §10.12: an unknown state', '?code=x&state=unknown'],
-      ['RFC 6749 §3.1: two states', '?code=x&state=a&state=b'],
-      ['RFC 6749 §3.1: two codes', '?code=x&code=y&state=a'],
-      ['RFC 6749 §4.1.2: nothing at all', ''],
-    ])('%s', async (_, query) => {
+    it.each<[string, (query: URLSearchParams) => unknown]>([
+      ['RFC 6749 §10.12: no state', (query) => query.delete('state')],
+      ['RFC 6749 §10.12: an empty state', (query) => query.set('state', '')],
+      ['RFC 6749 §10.12: an unknown state', (query) => query.set('state', 'unknown')],
+      ['RFC 6749 §10.12: a state that was altered', (query) => query.set('state', `${query.get('state')?.slice(0, -1)}!`)],
+      ['RFC 6749 §3.1: two states', (query) => query.append('state', 'b')],
+      ['RFC 6749 §3.1: two codes', (query) => query.append('code', 'y')],
+      ['RFC 6749 §4.1.2: nothing at all', (query) => ['state', 'code', 'iss'].map((name) => query.delete(name))],
+    ])('%s, and the login stays good for the answer as it was', async (_, change) => {
       const browser = new Browser()
-      await consent(browser)
-      const visit = await browser.visit(at(query))
+      const url = await callback(browser)
+      const hostile = new URL(url)
+      change(hostile.searchParams)
+      const visit = await browser.visit(hostile)
       expect([visit.status, visit.location]).toEqual([400, undefined])
+      expect(visit.text).not.toContain(url.searchParams.get('code'))
+      const landed = await browser.follow(url)
+      expect(landed.location?.searchParams.get('code')).toMatch(/./)
     })
 
     it('RFC 9700 §4.7: the login of one browser cannot be ended by another, and stays good for the first', async () => {
@@ -253,8 +280,10 @@ describe('hostile logins', () => {
     it('RFC 9700 §4.5.3.1: a callback that is repeated is refused', async () => {
       const browser = new Browser()
       const url = await callback(browser)
-      await browser.follow(url)
-      expect((await browser.visit(url)).status).toBe(400)
+      expect((await browser.follow(url)).location?.searchParams.get('code')).toMatch(/./)
+      const again = await browser.visit(url)
+      expect([again.status, again.location]).toEqual([400, undefined])
+      expect(again.text).toContain('completed before')
     })
 
     it('RFC 9700 §4.5: the code of another provider login is refused', async () => {

@@ -4,7 +4,10 @@ import { createSealedClients } from '../clients/sealed-clients.ts'
 import { ephemeralServerSecrets } from '../keys/server-secrets.ts'
 import { AddressLimit } from '../server/rate-limits.ts'
 
-/* node --expose-gc registration-flood.ts COUNT: registers that many clients, and prints by how many bytes the memory in use has grown. */
+/*
+ * node --expose-gc registration-flood.ts COUNT: registers that many clients, each from an address of its own, and has as many refused to one
+ * address. Prints by how many bytes the process has grown. Its state before is a settled one: compiled, with all limits full, and without garbage.
+ */
 
 const RULES = {
   scopes_supported: ['openid', 'mcp'],
@@ -13,15 +16,21 @@ const RULES = {
   insecure_allow_confidential_over_loopback_http: false,
   force_confidential_redirect_uris: [],
 }
-/** The limits remember this many addresses; they are full before anything is measured. */
-const WARM_UP = 12_000
+/** More than the addresses that the limits remember. */
+const WARM_UP = 20_000
+/** The compiler works for a while after what it works on has run. */
+const SETTLE_MS = 500
 
 const clients = createSealedClients(ephemeralServerSecrets(), systemClock)
 const limit = new AddressLimit({ perSecond: 1, burst: 5 }, systemClock)
 let accepted = 0
+let refused = 0
 
-function register(n: number): void {
-  if (limit.take(`2001:db8::${n.toString(16)}`) > 0) return
+function register(n: number, address: string): void {
+  if (limit.take(address) > 0) {
+    refused++
+    return
+  }
   const metadata = {
     client_name: `client ${n}`,
     redirect_uris: [`https://client-${n}.example.com/callback`],
@@ -33,15 +42,30 @@ function register(n: number): void {
   if (clients.open(String(id))?.client_name === metadata.client_name) accepted++
 }
 
-function inUse(): number {
-  for (let round = 0; round < 3; round++) globalThis.gc?.()
-  const { heapUsed, external } = process.memoryUsage()
-  return heapUsed + external
+function flood(from: number, count: number): void {
+  for (let n = from; n < from + count; n++) register(n, `2001:db8::${n.toString(16)}`)
+  for (let n = from; n < from + count; n++) register(n, 'one')
+}
+
+type Collect = (options: { type: 'major'; execution: 'async'; flavor: 'last-resort' }) => Promise<void>
+
+/** Of the whole process, after a collection that gives pages back to the system, and of the heap. */
+async function settled(): Promise<{ rss: number; heap: number }> {
+  const collect = globalThis.gc as unknown as Collect | undefined
+  if (collect === undefined) throw new Error('start it with --expose-gc')
+  for (let round = 0; round < 3; round++) {
+    await systemClock.sleep(SETTLE_MS)
+    await collect({ type: 'major', execution: 'async', flavor: 'last-resort' })
+  }
+  const { rss, heapUsed, external } = process.memoryUsage()
+  return { rss, heap: heapUsed + external }
 }
 
 const count = Number(process.argv[2])
-for (let n = 0; n < WARM_UP; n++) register(n)
+flood(0, WARM_UP)
+const before = await settled()
 accepted = 0
-const before = inUse()
-for (let n = 0; n < count; n++) register(WARM_UP + n)
-console.log(JSON.stringify({ accepted, grown: inUse() - before }))
+refused = 0
+flood(WARM_UP, count)
+const after = await settled()
+console.log(JSON.stringify({ accepted, refused, rss: after.rss - before.rss, heap: after.heap - before.heap }))
