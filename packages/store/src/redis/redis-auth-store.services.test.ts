@@ -125,7 +125,7 @@ describeRedis('one Redis', () => {
       await lose(() => store.addOnce('assertion', 'a', MINUTE))
       await lose(() => store.take('pending', 'p'))
       state.isLossy = false
-      // Whoever looks at a record that has something to be taken back does that first.
+      // A replica that has something of a record to take back does so before it looks at it.
       for (const [kind, id] of [
         ['code', 'c'],
         ['refresh', 'r'],
@@ -144,7 +144,7 @@ describeRedis('one Redis', () => {
       expect(await other.take('pending', 'p')).toEqual({ id: 'p' })
     })
 
-    it('whose mark is free for others: a late arrival does not take it', async () => {
+    it('takes no mark when it arrives late: the mark stays free for others', async () => {
       await using stack = new AsyncDisposableStack()
       const { store, other, state, lose, sent } = await replicas(stack)
       state.isCut = true
