@@ -1,14 +1,18 @@
 import {
+  controllerOf,
+  controllerRef,
+  formatKey,
   isAlreadyExists,
   isConflict,
   isControlledBy,
   type KubeObject,
   type ObjectKey,
   type ResourceType,
+  type Secret,
   secrets,
   setControllerReference,
 } from '@thv/kube'
-import { secretCache } from '../caches/built-in-caches.ts'
+import { deploymentCache, podCache, secretCache, WORKLOAD_INDEX } from '../caches/built-in-caches.ts'
 import type { Env } from '../environment.ts'
 import {
   earlierSecretName,
@@ -40,7 +44,8 @@ export async function ensureManagedKeys<T extends KubeObject>(owner: Owner<T>, e
   const key: ObjectKey = { namespace, name: managedSecretName(kind, name) }
   const cached = env.caches.of(secretCache).get(key)
   if (cached === undefined) return await create(owner, key, { env, signal })
-  if (!isControlledBy(cached, object)) return { ok: false, secret: key.name }
+  if (!isControlledBy(cached, object))
+    return isAbandoned(cached, owner, env) ? await take(owner, key, { env, signal }) : { ok: false, secret: key.name }
   const left = untilRotation(cached.metadata.annotations?.[ROTATED_AT], env.clock.now())
   return left > 0 ? { ok: true, secret: key.name, untilRotationMs: left } : await rotate(owner, key, { env, signal })
 }
@@ -80,8 +85,8 @@ async function create<T extends KubeObject>(owner: Owner<T>, key: ObjectKey, { e
 }
 
 /**
- * Keys of a Secret that an earlier version of the operator made for this owner under another name: clients and sessions depend on them. It stays
- * until its owner goes, because pods that are not replaced yet mount it.
+ * Keys of a Secret that an earlier version of the operator made for this owner under another name: clients and sessions depend on them. It stays,
+ * because pods that are not replaced yet mount it, until its owner goes or an MCPExternalAuthConfig of that name takes it.
  */
 async function earlierKeys<T extends KubeObject>(
   { object, kind }: Owner<T>,
@@ -92,10 +97,61 @@ async function earlierKeys<T extends KubeObject>(
   const cached = name === undefined ? undefined : env.caches.of(secretCache).get({ namespace, name })
   if (name === undefined || cached === undefined || !isControlledBy(cached, object)) return undefined
   const live = await env.client.tryGet(secrets, { namespace, name }, { signal })
-  const isOurs = Object.entries(LABELS).every(([label, value]) => live?.metadata.labels?.[label] === value)
-  if (live === undefined || !isControlledBy(live, object) || !isOurs) return undefined
+  if (live === undefined || !isControlledBy(live, object) || !isOurs(live)) return undefined
   const data = Object.fromEntries(Object.entries(live.data ?? {}).filter(([file, value]) => isManagedFile(file) && value !== ''))
   return { secret: name, rotatedAt: live.metadata.annotations?.[ROTATED_AT], data }
+}
+
+/**
+ * An earlier version of the operator made a Secret with the name that this owner needs, for a VirtualMCPServer of its name. That one has keys of its own by
+ * now, with the same contents, and none of its pods mounts the old Secret any more.
+ */
+function isAbandoned<T extends KubeObject>(cached: Secret, { object, kind }: Owner<T>, { caches }: Env): boolean {
+  const { namespace = '', name } = object.metadata
+  const before = controllerOf(cached)
+  if (kind !== 'MCPExternalAuthConfig' || before?.kind !== 'VirtualMCPServer' || before.name !== name || !isOurs(cached)) return false
+  const successor = caches.of(secretCache).get({ namespace, name: managedSecretName('VirtualMCPServer', name) })
+  if (successor === undefined || controllerOf(successor)?.uid !== before.uid) return false
+  const deployment = caches.of(deploymentCache).get({ namespace, name })
+  const pods = caches.of(podCache).byIndex(WORKLOAD_INDEX, formatKey({ namespace, name }))
+  const specs = [deployment?.spec?.template?.spec, ...pods.map(({ spec }) => spec)]
+  return !specs.some((spec) => JSON.stringify(spec?.volumes ?? []).includes(JSON.stringify(cached.metadata.name)))
+}
+
+/** Makes it this owner's, with new keys. */
+async function take<T extends KubeObject>(owner: Owner<T>, key: ObjectKey, { env, signal }: Deps): Promise<ManagedKeys> {
+  const { object, type } = owner
+  const now = env.clock.now()
+  const live = await env.client.tryGet(secrets, key, { signal })
+  if (live === undefined || !isAbandoned(live, owner, env)) return { ok: false, secret: key.name }
+  const rotatedAt = new Date(now).toISOString()
+  const next = {
+    ...live,
+    metadata: {
+      ...live.metadata,
+      labels: { ...live.metadata.labels, ...LABELS, 'app.kubernetes.io/instance': object.metadata.name },
+      annotations: { ...live.metadata.annotations, [ROTATED_AT]: rotatedAt },
+      ownerReferences: [controllerRef(object, type)],
+    },
+    data: newKeyData(),
+  }
+  try {
+    // The version of what was read makes sure that nobody else changed it meanwhile.
+    await env.client.update(secrets, next, { signal })
+  } catch (error) {
+    if (!isConflict(error)) throw error
+    return { ok: false, secret: key.name }
+  }
+  env.events.record(object, {
+    type: 'Normal',
+    reason: 'SigningKeysCreated',
+    note: `Secret ${key.name} has new keys: VirtualMCPServer ${object.metadata.name} uses it no more`,
+  })
+  return { ok: true, secret: key.name, untilRotationMs: untilRotation(rotatedAt, now) }
+}
+
+function isOurs({ metadata }: KubeObject): boolean {
+  return Object.entries(LABELS).every(([label, value]) => metadata.labels?.[label] === value)
 }
 
 async function rotate<T extends KubeObject>({ object }: Owner<T>, key: ObjectKey, { env, signal }: Deps): Promise<ManagedKeys> {

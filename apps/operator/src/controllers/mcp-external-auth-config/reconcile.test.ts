@@ -246,6 +246,60 @@ describe('reconcileMcpExternalAuthConfig', () => {
       expect((cluster.object('Secret', 'auth-authserver-vmcp') as unknown as Keys).data).toEqual(before)
     })
 
+    describe('with a Secret of its name that was made for a VirtualMCPServer of before', () => {
+      const controlledBy = (kind: string, uid: string) => ({
+        ownerReferences: [{ apiVersion: 'toolhive.stacklok.dev/v1beta1', kind, name: 'auth', uid, controller: true }],
+      })
+      const labels = { 'app.kubernetes.io/name': 'authserver', 'app.kubernetes.io/managed-by': 'toolhive-operator' }
+      const old = (more: object = {}) => ({
+        ...{ kind: 'Secret', data: newKeyData() },
+        metadata: { name: 'auth-authserver', labels, ...controlledBy('VirtualMCPServer', 'u-virtual'), ...more },
+      })
+      const successor = (uid = 'u-virtual') => ({
+        ...{ kind: 'Secret', data: {} },
+        metadata: { name: 'auth-authserver-vmcp', ...controlledBy('VirtualMCPServer', uid) },
+      })
+      const volumes = [{ name: 'keys', projected: { sources: [{ secret: { name: 'auth-authserver' } }] } }]
+      const pod = { kind: 'Pod', metadata: { name: 'auth-1', labels: { 'toolhive-name': 'auth' } }, spec: { volumes } }
+      const deployment = { kind: 'Deployment', metadata: { name: 'auth' }, spec: { template: { spec: { volumes } } } }
+
+      it('makes it its own, with new keys, when no pod mounts it any more', async () => {
+        const cluster = memoryCluster()
+        for (const object of [login(), old(), successor(), pod, deployment]) cluster.put(object as never)
+        const before = structuredClone(keysOf(cluster))
+        const conditionOf = async () => (await reconcile(cluster)).condition('SigningKeysManaged')
+        expect(await conditionOf()).toMatchObject({ status: 'False', reason: 'SecretNameTaken' })
+        cluster.remove('Pod', 'auth-1')
+        expect(await conditionOf()).toMatchObject({ status: 'False' })
+        cluster.put({ ...deployment, spec: { template: { spec: { volumes: [] } } } } as never)
+        expect(await conditionOf()).toMatchObject({ status: 'True', reason: 'KeysMadeByOperator' })
+        const { data, metadata } = keysOf(cluster) as Keys & { metadata: { ownerReferences: { uid: string }[] } }
+        expect(Object.keys(data).toSorted()).toEqual([...managedKeyFiles, ...managedHmacFiles].toSorted())
+        expect(Object.values(data).filter((value) => Object.values(before.data).includes(value))).toEqual([])
+        expect(metadata.ownerReferences.map(({ uid }) => uid)).toEqual(['u-auth'])
+        // Once.
+        expect(await conditionOf()).toMatchObject({ status: 'True' })
+        expect(keysOf(cluster).data).toEqual(data)
+      })
+
+      it.each([
+        ['has no keys under another name', [old()]],
+        ['is another one than the one with the keys', [old(), successor('u-other')]],
+        [
+          'has another name',
+          [old({ ownerReferences: [{ ...controlledBy('VirtualMCPServer', 'u-virtual').ownerReferences[0], name: 'b' }] }), successor()],
+        ],
+        ['is no VirtualMCPServer', [old(controlledBy('MCPServer', 'u-virtual')), successor()]],
+        ['did not have it from the operator', [old({ labels: {} }), successor()]],
+      ])('leaves it alone when its owner %s', async (_, objects) => {
+        const cluster = memoryCluster()
+        for (const object of [login(), ...objects]) cluster.put(object as never)
+        const before = structuredClone(keysOf(cluster))
+        expect((await reconcile(cluster)).condition('SigningKeysManaged')).toMatchObject({ status: 'False', reason: 'SecretNameTaken' })
+        expect(keysOf(cluster)).toEqual(before)
+      })
+    })
+
     it.each([
       ['its own', true, 'True'],
       ['that of somebody else', false, 'False'],
