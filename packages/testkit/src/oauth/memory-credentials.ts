@@ -11,6 +11,7 @@ export class MemoryCredentials {
   readonly clientMetadataUrl: string | undefined
   readonly visits: URL[] = []
   readonly #user: string
+  readonly #cookies: Map<string, string> | undefined
   /** Where the user came back to; the client has not used it yet. */
   #landed: URL | undefined
   #client: unknown
@@ -18,8 +19,9 @@ export class MemoryCredentials {
   #verifier = ''
   #discovery: unknown
 
-  constructor({ user, grantTypes, identity, redirectUri = REDIRECT_URI }: OAuthClientOptions) {
+  constructor({ user, grantTypes, identity, cookies, redirectUri = REDIRECT_URI }: OAuthClientOptions) {
     this.#user = user
+    this.#cookies = cookies
     this.redirectUrl = redirectUri
     this.clientMetadataUrl = identity !== undefined && 'metadataUrl' in identity ? identity.metadataUrl : undefined
     if (identity !== undefined && 'clientId' in identity) this.#client = { client_id: identity.clientId }
@@ -40,7 +42,8 @@ export class MemoryCredentials {
 
   async redirectToAuthorization(url: URL): Promise<void> {
     this.visits.push(url)
-    this.#landed = await signIn(url, { user: this.#user, redirectUri: this.redirectUrl })
+    const cookies = this.#cookies
+    this.#landed = await signIn(url, { user: this.#user, redirectUri: this.redirectUrl, ...(cookies !== undefined && { cookies }) })
   }
 
   clientInformation(): unknown {

@@ -25,6 +25,8 @@ export interface OAuthClientOptions {
   readonly grantTypes: readonly string[]
   /** The client at the authorization server. It registers itself if absent. */
   readonly identity?: ClientIdentity
+  /** Cookies of a browser that is used more than once. Without them each login has a browser of its own. */
+  readonly cookies?: Map<string, string>
   /** File with the authority of the provider, for a client in a process of its own. Those in this process trust what it trusts. */
   readonly caFile?: string
 }

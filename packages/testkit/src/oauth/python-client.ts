@@ -17,7 +17,7 @@ const REPLY_LIMIT_MS = 60_000
 
 /** The Python SDK in a process of its own. It writes a line when it wants a browser, and when it has a result. */
 export async function connectPython(options: OAuthClientOptions): Promise<OAuthClient> {
-  const { url, user, era, grantTypes, caFile, identity = {}, redirectUri = REDIRECT_URI } = options
+  const { url, user, era, grantTypes, caFile, cookies, identity = {}, redirectUri = REDIRECT_URI } = options
   const { python } = await ensurePythonEnv(['mcp==2.3.0', 'uv==0.13.7'])
   const script = fileURLToPath(new URL('oauth_client.py', import.meta.url))
   const mode = era === 'modern' ? 'auto' : 'legacy'
@@ -48,7 +48,7 @@ export async function connectPython(options: OAuthClientOptions): Promise<OAuthC
       if (reply.error !== undefined) throw new Error(`${reply.error}\n${problems}`)
       if (reply.visit === undefined) return reply
       visits.push(new URL(reply.visit))
-      const landed = await signIn(reply.visit, { user, redirectUri })
+      const landed = await signIn(reply.visit, { user, redirectUri, ...(cookies !== undefined && { cookies }) })
       child.stdin.write(`${JSON.stringify(Object.fromEntries(landed.searchParams))}\n`)
     }
   }

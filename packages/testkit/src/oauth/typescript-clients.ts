@@ -45,20 +45,23 @@ export function connectV2(options: OAuthClientOptions): Promise<OAuthClient> {
   })
 }
 
+/** Logins before a connection: the first one, and one that a further provider may need. */
+const MAX_LOGINS = 2
+
 /** As applications do it: after the user has come back, a connection that did not come about is made again, and a call is repeated. */
 async function connect(options: OAuthClientOptions, open: (credentials: MemoryCredentials) => Connection): Promise<OAuthClient> {
   const credentials = new MemoryCredentials(options)
-  const first = open(credentials)
   const opened = async () => {
-    try {
-      await first.connect()
-      return first
-    } catch (error) {
-      await finish(first, error)
-      await first.close()
-      const second = open(credentials)
-      await second.connect()
-      return second
+    for (let logins = 0; ; logins++) {
+      const connection = open(credentials)
+      try {
+        await connection.connect()
+        return connection
+      } catch (error) {
+        if (logins === MAX_LOGINS) throw error
+        await finish(connection, error)
+        await connection.close()
+      }
     }
   }
   const connection = await opened()

@@ -29,6 +29,11 @@ export interface HookContext {
   }
 }
 
+interface LoginClient {
+  readonly clientId: string
+  grantTypeAllowed(type: string): boolean
+}
+
 interface Grant {
   addOIDCScope(scope: string): void
   addResourceScope(resource: string, scope: string): void
@@ -43,11 +48,27 @@ export interface OidcConfigurationOptions {
   readonly wishOf: (ctx: HookContext) => OidcTokenOptions
   readonly accessTokenSeconds: () => number
   readonly rotatesRefreshTokens: boolean
+  readonly refreshTokens: RefreshTokenRule
+}
+
+/** Logins that get a refresh token: all, none, or the first of each user at each client. */
+export type RefreshTokenHabit = 'always' | 'never' | 'first'
+
+type RefreshTokenRule = (clientId: string, accountId: string) => boolean
+
+export function refreshTokenRule(habit: RefreshTokenHabit): RefreshTokenRule {
+  const known = new Set<string>()
+  return (clientId, accountId) => {
+    const login = `${clientId} ${accountId}`
+    const isFirst = !known.has(login)
+    known.add(login)
+    return habit === 'always' || (habit === 'first' && isFirst)
+  }
 }
 
 /** Of the provider: one client with a secret, and public ones that register themselves and must use PKCE. */
 export function oidcConfiguration(options: OidcConfigurationOptions): object {
-  const { keys, adapter, client, scopes, wishOf, accessTokenSeconds, rotatesRefreshTokens } = options
+  const { keys, adapter, client, scopes, wishOf, accessTokenSeconds, rotatesRefreshTokens, refreshTokens } = options
   const { discovery: _, ...routes } = OIDC_PATHS
   return {
     adapter,
@@ -76,7 +97,8 @@ export function oidcConfiguration(options: OidcConfigurationOptions): object {
     findAccount: (_ctx: HookContext, accountId: string) => ({ accountId, claims: () => ({ sub: accountId }) }),
     loadExistingGrant: grantEverything,
     ...(!rotatesRefreshTokens && { rotateRefreshToken: false }),
-    issueRefreshToken: (_ctx: HookContext, client: { grantTypeAllowed(type: string): boolean }) => client.grantTypeAllowed('refresh_token'),
+    issueRefreshToken: (_ctx: HookContext, client: LoginClient, { accountId }: { accountId: string }) =>
+      client.grantTypeAllowed('refresh_token') && refreshTokens(client.clientId, accountId),
     formats: {
       customizers: {
         jwt: (ctx: HookContext, _token: unknown, parts: { payload: Record<string, unknown> }) => {

@@ -5,7 +5,14 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { Provider } from 'oidc-provider'
 import { PATIENCE_MS } from '../run/patience.ts'
-import { type HookContext, OIDC_PATHS, type OidcTokenOptions, oidcConfiguration } from './oidc-configuration.ts'
+import {
+  type HookContext,
+  OIDC_PATHS,
+  type OidcTokenOptions,
+  oidcConfiguration,
+  type RefreshTokenHabit,
+  refreshTokenRule,
+} from './oidc-configuration.ts'
 import { createOidcRecords } from './oidc-records.ts'
 import { addTokenExchange, type ExchangedToken } from './token-exchange.ts'
 
@@ -57,6 +64,7 @@ export interface OidcServerOptions {
   readonly tls?: { readonly certPem: string; readonly keyPem: string }
   /** False: a refresh token can be used again, for clients that refresh in two places at once. By default the provider decides. */
   readonly rotatesRefreshTokens?: boolean
+  readonly refreshTokens?: RefreshTokenHabit
 }
 
 /** Of the login page; the rest of the path names the visit. */
@@ -70,10 +78,11 @@ const WISH_HEADER = 'x-token-wish'
 const SLOW_MS = 3_000
 
 export async function startOidcServer(options: OidcServerOptions = {}): Promise<OidcServer> {
-  const { host = '127.0.0.1', port = 0, scopes = [], tls, rotatesRefreshTokens = true } = options
+  const { host = '127.0.0.1', port = 0, scopes = [], tls, rotatesRefreshTokens = true, refreshTokens = 'always' } = options
   const hits = new Map<string, number>()
   const adapter = createOidcRecords()
   const grants: IssuedToken[] = []
+  const givesRefreshToken = refreshTokenRule(refreshTokens)
   const exchanged: ExchangedToken[] = []
   let keys: Jwk[] = [newKey()]
   let provider: Provider
@@ -94,7 +103,16 @@ export async function startOidcServer(options: OidcServerOptions = {}): Promise<
   function publish(): void {
     // The provider cannot change its keys, so another one takes its place, with what the one before remembered.
     const accessTokenSeconds = () => oidc.accessTokenSeconds
-    const settings = { keys, adapter, client: CLIENT, scopes, wishOf, accessTokenSeconds, rotatesRefreshTokens }
+    const settings = {
+      keys,
+      adapter,
+      client: CLIENT,
+      scopes,
+      wishOf,
+      accessTokenSeconds,
+      rotatesRefreshTokens,
+      refreshTokens: givesRefreshToken,
+    }
     provider = new Provider(issuer, oidcConfiguration(settings))
     addTokenExchange(provider, {
       issuer,
