@@ -189,6 +189,16 @@ describeRedis('one Redis', () => {
     expect(await open(redis, { keyPrefix, secrets: ['other'] }).get('refresh', 'the-refresh-token')).toBeUndefined()
   })
 
+  it('tells every replica of a family that another one has revoked', async () => {
+    const keyPrefix = `thv:auth:{team:${randomUUID()}}:`
+    const replicas = [open(redis, { keyPrefix }), open(redis, { keyPrefix })]
+    const seen = replicas.map(() => new Set<string>())
+    using stack = new DisposableStack()
+    for (const [at, replica] of replicas.entries()) stack.use(replica.observeRevocations((family) => seen[at]?.add(family)))
+    await open(redis, { keyPrefix }).revokeFamily('ended', MINUTE)
+    await expect.poll(() => seen.map((families) => [...families]), { timeout: 30_000 }).toEqual([['ended'], ['ended']])
+  })
+
   it('answers a repetition after a lost answer as the first time', async () => {
     // Each script runs, and its first answer is lost.
     let lost = 0
