@@ -1,4 +1,3 @@
-import { isIP } from 'node:net'
 import { auditReader } from './audit-config.ts'
 import { authServerReader } from './auth-server-fields.ts'
 import type { FieldTable } from './field.ts'
@@ -30,7 +29,20 @@ import {
   TRANSPORTS,
 } from './run-config.ts'
 import { TELEMETRY_FIELDS } from './telemetry-config.ts'
-import { anyObject, durationText, flag, httpUrl, integer, listOf, mapOf, objectOf, objectOrJsonText, oneOf, text } from './value-readers.ts'
+import {
+  addressRange,
+  anyObject,
+  durationText,
+  flag,
+  httpUrl,
+  integer,
+  listOf,
+  mapOf,
+  objectOf,
+  objectOrJsonText,
+  oneOf,
+  text,
+} from './value-readers.ts'
 
 export const SCHEMA_VERSION = 'v0.1.0'
 
@@ -222,7 +234,7 @@ export const RUN_CONFIG_FIELDS: FieldTable<RunConfig> = {
   },
   trust_proxy_headers: { reader: flag, default: false, doc: 'Whether `X-Forwarded-*` of requests is believed.' },
   trusted_proxies: {
-    reader: listOf(text({ like: { test: isAddressRange, words: 'an IP address or a range such as 10.0.0.0/8' } })),
+    reader: listOf(addressRange),
     default: [],
     doc: 'Proxies in front of this one. With `trust_proxy_headers` the client address is the last entry of `X-Forwarded-For` that is none of them.',
   },
@@ -309,13 +321,6 @@ function isOrigin(value: string): boolean {
 
 function isHostWithoutPort(value: string): boolean {
   return /^(\[[0-9a-f:.]+\]|\w([\w-]*\w)?(\.\w([\w-]*\w)?)*)$/i.test(value) && value.length <= 253 && URL.canParse(`http://${value}/`)
-}
-
-function isAddressRange(value: string): boolean {
-  const [address = '', bits, ...rest] = value.split('/')
-  const family = isIP(address)
-  if (family === 0 || rest.length > 0) return false
-  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
 }
 
 function isVolume(value: string): boolean {

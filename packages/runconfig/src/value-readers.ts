@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { tryParseDuration } from '@thv/kernel/duration'
 import {
   type AnyFieldTable,
@@ -27,6 +28,17 @@ export function text(rules: TextRules = {}): ValueReader<string> {
     if (value === '') return allowEmpty ? value : undefined
     return like === undefined || like.test(value) ? value : undefined
   })
+}
+
+export const addressRange: ValueReader<string> = text({
+  like: { test: isAddressRange, words: 'an IP address or a range such as 10.0.0.0/8' },
+})
+
+function isAddressRange(value: string): boolean {
+  const [address = '', bits, ...rest] = value.split('/')
+  const family = isIP(address)
+  if (family === 0 || rest.length > 0) return false
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
 }
 
 export const flag: ValueReader<boolean> = plain('true or false', (value) => (typeof value === 'boolean' ? value : undefined))

@@ -73,6 +73,8 @@ describe('the configuration file of a virtual server', () => {
       { backends: [{ name: 'a', url: 'https://h/', type: 'entry', caBundlePath: '/etc/../x' }] },
       'backends[0].caBundlePath must be an absolute path without ".."',
     ],
+    ['a trusted proxy that is a name', { trustedProxies: ['gateway.example'] }, 'trustedProxies[0] expects an IP address or a range'],
+    ['a trusted range that is too long', { trustedProxies: ['10.0.0.0/33'] }, 'trustedProxies[0] expects an IP address or a range'],
     ['oidc without settings', { incomingAuth: { type: 'oidc' } }, 'incomingAuth.oidc is required beside type oidc'],
     [
       'cedar without policies',

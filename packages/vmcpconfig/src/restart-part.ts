@@ -8,6 +8,8 @@ export const RESTART_FIELDS = [
   'audit',
   'telemetry',
   'rateLimiting',
+  'trustProxyHeaders',
+  'trustedProxies',
   'allowedHosts',
   'serviceHosts',
 ] as const

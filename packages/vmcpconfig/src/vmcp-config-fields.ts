@@ -3,7 +3,7 @@ import { authServerReader } from '@thv/runconfig/auth-server-fields'
 import { type FieldTable, readFields } from '@thv/runconfig/field'
 import type { ToolOverride } from '@thv/runconfig/run-config'
 import { TELEMETRY_FIELDS } from '@thv/runconfig/telemetry-config'
-import { anyObject, flag, httpUrl, integer, listOf, mapOf, objectOf, oneOf, text } from '@thv/runconfig/value-readers'
+import { addressRange, anyObject, flag, httpUrl, integer, listOf, mapOf, objectOf, oneOf, text } from '@thv/runconfig/value-readers'
 import { INCOMING_AUTH, OUTGOING_AUTH } from './auth-fields.ts'
 import { COMPOSITE_TOOL } from './composite-fields.ts'
 import { duration } from './durations.ts'
@@ -209,6 +209,12 @@ export const VMCP_CONFIG_FIELDS: FieldTable<VmcpConfig> = {
   remotePolicy: {
     reader: objectOf(REMOTE_POLICY),
     doc: 'Addresses that backends may have. Without it all but link-local and metadata addresses, unless the server runs in a cluster.',
+  },
+  trustProxyHeaders: { reader: flag, default: false, doc: 'Whether `X-Forwarded-*` of requests is believed.' },
+  trustedProxies: {
+    reader: listOf(addressRange),
+    default: [],
+    doc: 'Proxies in front of the server. With `trustProxyHeaders` the client address is the last entry of `X-Forwarded-For` that is none of them.',
   },
   allowedHosts: {
     reader: listOf(text()),

@@ -34,6 +34,9 @@ export interface VmcpConfig {
   readonly tokenCache: TokenCacheConfig
   readonly workflows: WorkflowsConfig
   readonly remotePolicy?: RemotePolicyConfig
+  /** Whether `X-Forwarded-*` of requests is believed. */
+  readonly trustProxyHeaders: boolean
+  readonly trustedProxies: readonly string[]
   readonly allowedHosts: readonly string[]
   readonly serviceHosts: readonly string[]
 }

@@ -38,6 +38,8 @@ export function frontConfig(config: VmcpConfig, env: Env): RunConfig {
     ...(config.sessionStorage.provider === 'redis' && { scaling_config: { session_redis: redisConfig(config, env) } }),
     ...(rateLimiting !== undefined && { rate_limit_config: rateLimiting, rate_limit_namespace: namespaceOf(env) }),
     ...(telemetry !== undefined && { telemetry_config: telemetry }),
+    trust_proxy_headers: config.trustProxyHeaders,
+    trusted_proxies: config.trustedProxies,
   })
   if (read.ok) return { ...read.config, ...(audit !== undefined && { audit_config: audit }) }
   throw new ThvError('vmcp_config_invalid', read.problems.map(({ path, message }) => `${fieldOf(path)} ${message}`).join('; '))
@@ -52,6 +54,7 @@ const FIELDS: readonly (readonly [string, string])[] = [
   ['scaling_config.session_redis', 'sessionStorage'],
   ['rate_limit_config', 'rateLimiting'],
   ['telemetry_config', 'telemetry'],
+  ['trusted_proxies', 'trustedProxies'],
 ]
 
 function fieldOf(path: string): string {

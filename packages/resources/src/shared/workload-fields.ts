@@ -23,7 +23,7 @@ export const trustProxyHeaders = () => bool('Whether to trust X-Forwarded-* head
 
 export const trustedProxies = () =>
   list(
-    'Addresses and ranges of the proxies in front. With trustProxyHeaders, the client address in audit events is the last entry of X-Forwarded-For that is none of them. Empty: the last entry.',
+    'Addresses and ranges of the proxies in front. With trustProxyHeaders, the client address in audit events and for the limits of logins is the last entry of X-Forwarded-For that is none of them. Empty: the last entry.',
     str('An IP address, or a range such as 10.0.0.0/8.', { maxLength: 64, pattern: '^[0-9a-fA-F:.]+(/[0-9]{1,3})?$' }),
     { maxItems: 64, merge: 'set' },
   )

@@ -223,6 +223,8 @@ function documentOf({ server, settings }: VirtualPlanInput, parts: Parts): VmcpD
       // Where Services have loopback addresses, backends have them.
       allowLoopback: settings.remotes.allowLoopback || settings.serviceUrls === 'address',
     },
+    trustProxyHeaders: spec.trustProxyHeaders || undefined,
+    trustedProxies: spec.trustedProxies.length > 0 ? spec.trustedProxies : undefined,
     allowedHosts: spec.allowedHosts.length > 0 ? spec.allowedHosts : undefined,
     serviceHosts: serviceHostsOf({ name, namespace }, settings.clusterDomain),
   }) as VmcpDocument

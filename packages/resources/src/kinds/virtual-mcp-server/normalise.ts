@@ -23,6 +23,8 @@ export interface CanonicalVirtualMCPServerSpec {
   replicas?: number
   serviceType: NonNullable<Spec['serviceType']>
   sessionAffinity: NonNullable<Spec['sessionAffinity']>
+  trustProxyHeaders: boolean
+  trustedProxies: string[]
   allowedHosts: string[]
   serviceAccount?: string
   imagePullSecrets: { name: string }[]
@@ -55,6 +57,8 @@ export function normaliseVirtualMcpServer({ spec }: Pick<VirtualMCPServer, 'spec
     replicas: spec.replicas,
     serviceType: spec.serviceType ?? 'ClusterIP',
     sessionAffinity: spec.sessionAffinity ?? 'ClientIP',
+    trustProxyHeaders: spec.trustProxyHeaders ?? false,
+    trustedProxies: spec.trustedProxies ?? [],
     allowedHosts: spec.allowedHosts ?? [],
     serviceAccount: spec.serviceAccount,
     imagePullSecrets: (spec.imagePullSecrets ?? []).flatMap(({ name }) => (name ? [{ name }] : [])),

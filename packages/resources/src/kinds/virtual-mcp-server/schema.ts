@@ -25,6 +25,8 @@ const spec = obj(
     replicas: opt(fields.replicas()),
     serviceType: opt(fields.serviceType()),
     sessionAffinity: opt(fields.sessionAffinity()),
+    trustProxyHeaders: opt(fields.trustProxyHeaders()),
+    trustedProxies: opt(fields.trustedProxies()),
     allowedHosts: opt(fields.allowedHosts()),
     serviceAccount: opt(fields.serviceAccount('ServiceAccount of the pods; by default one is made.')),
     imagePullSecrets: opt(fields.imagePullSecrets('Secrets for pulling the image.')),

@@ -1,5 +1,5 @@
 /** Members of the file that are written elsewhere in the resource than below `spec.config`. */
-const ELSEWHERE = /^(incomingAuth|outgoingAuth|sessionStorage|passthroughHeaders|allowedHosts)\b/
+const ELSEWHERE = /^(incomingAuth|outgoingAuth|sessionStorage|passthroughHeaders|trustProxyHeaders|trustedProxies|allowedHosts)\b/
 
 /** Path in the resource of a path in the configuration file. */
 export function specPath(path: string): string {
