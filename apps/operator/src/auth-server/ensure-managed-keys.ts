@@ -136,7 +136,7 @@ async function take<T extends KubeObject>(owner: Owner<T>, key: ObjectKey, { env
     data: newKeyData(),
   }
   try {
-    // The version of what was read makes sure that nobody else changed it meanwhile.
+    // The version of what was read: a change in between is a conflict.
     await env.client.update(secrets, next, { signal })
   } catch (error) {
     if (!isConflict(error)) throw error
