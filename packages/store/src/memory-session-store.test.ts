@@ -31,6 +31,19 @@ const alice = { id: 's1', owner: 'alice' }
 const bob = { id: 's1', owner: 'bob' }
 const minute = 60_000
 
+it('prolongs a session at once, without a promise, as `touch` does', async () => {
+  const { store, clock } = open()
+  await store.create({ ...alice, value: { n: 1 } }, minute)
+  await clock.advance(minute - 1)
+  expect([store.touchNow?.(alice), store.touchNow?.(bob)]).toEqual([true, false])
+  await clock.advance(minute - 1)
+  expect([store.touchNow?.(alice, 2 * minute), await store.touch(alice)]).toEqual([true, true])
+  await clock.advance(2 * minute - 1)
+  expect(await store.get(alice)).toBeDefined()
+  await clock.advance(1)
+  expect(store.touchNow?.(alice)).toBe(false)
+})
+
 describe('the end of a session', () => {
   it('is reported once when it expires, with its data, and not when it was deleted', async () => {
     const { store, clock } = open()

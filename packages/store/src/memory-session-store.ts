@@ -44,6 +44,14 @@ export function createMemorySessionStore<T extends JsonValue>(options: MemorySes
     holders.used(entry)
   }
 
+  function touchNow(ref: SessionRef, ttlMs?: number): boolean {
+    const entry = find(ref)
+    if (entry === undefined) return false
+    use(entry)
+    if (ttlMs !== undefined) entry.ttlMs = ttlMs
+    return true
+  }
+
   function remove(entry: Entry<T>): void {
     entries.delete(entry.id)
     holders.delete(entry)
@@ -70,7 +78,7 @@ export function createMemorySessionStore<T extends JsonValue>(options: MemorySes
         tell(before, 'expired')
       }
       if (!makeRoom(now, isBusy)) return 'full'
-      const entry: Entry<T> = { id, owner, value, party, version: 1, ttlMs, usedAt: now, slot: 0 }
+      const entry: Entry<T> = { id, owner, value, party, version: 1, ttlMs, usedAt: now, slot: 0, earlier: undefined, later: undefined }
       entries.set(id, entry)
       holders.add(entry)
       expiry.add(entry, ttlMs)
@@ -82,13 +90,8 @@ export function createMemorySessionStore<T extends JsonValue>(options: MemorySes
       return entry && sessionOf(entry)
     },
 
-    async touch(ref, ttlMs): Promise<boolean> {
-      const entry = find(ref)
-      if (entry === undefined) return false
-      use(entry)
-      if (ttlMs !== undefined) entry.ttlMs = ttlMs
-      return true
-    },
+    touch: async (ref, ttlMs) => touchNow(ref, ttlMs),
+    touchNow,
 
     async update(ref, value, expectedVersion): Promise<UpdateOutcome<T>> {
       const entry = find(ref)

@@ -56,6 +56,8 @@ export interface SessionStore<T extends JsonValue> {
   get(ref: SessionRef): Promise<Session<T> | undefined>
   /** False when there is none. With `ttlMs`, that is its lifetime from now on. */
   touch(ref: SessionRef, ttlMs?: number): Promise<boolean>
+  /** The same without a promise, where the store is at hand. Every request of a session uses it. */
+  readonly touchNow?: ((ref: SessionRef, ttlMs?: number) => boolean) | undefined
   update(ref: SessionRef, value: T, expectedVersion: number): Promise<UpdateOutcome<T>>
   /** False when there was none. Deleting twice is no error. */
   delete(ref: SessionRef): Promise<boolean>

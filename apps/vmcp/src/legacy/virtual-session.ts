@@ -2,6 +2,7 @@ import type { LiveSession, LiveSessionRecord } from '@thv/gateway/sessions/live-
 import type { SessionStreams } from '@thv/gateway/streams/session-streams'
 import type { Clock } from '@thv/kernel/clock'
 import { errorMessage } from '@thv/kernel/errors'
+import { SmallMap } from '@thv/kernel/small-map'
 import { fillsForms, relayedCapabilities } from '@thv/mcp/bridge/projections'
 import type { ClientHandler, ClientHandlers, Listening, McpClient } from '@thv/mcp/client/mcp-client'
 import { isLogLevel, LOG_LEVELS, type LogLevel } from '@thv/mcp/envelope'
@@ -36,7 +37,7 @@ export class VirtualSession implements LiveSession {
   readonly version: LegacyVersion
   readonly questions: ClientQuestions
   /** By the client's own ids. */
-  readonly calls = new Map<RequestId, VirtualCall>()
+  readonly calls = new SmallMap<RequestId, VirtualCall>()
   level: LogLevel | undefined
   isInitialized = false
   lastUsedAt: number
@@ -170,7 +171,7 @@ export class VirtualSession implements LiveSession {
   end(): void {
     if (this.#hasEnded) return
     this.#hasEnded = true
-    for (const call of [...this.calls.values()]) call.abandon('the session has ended')
+    for (const [, call] of this.calls.entries()) call.abandon('the session has ended')
     this.questions.end()
     this.outlet.end()
     for (const client of this.#clients.values()) void client.close()

@@ -3,6 +3,7 @@ import type { Clock, Timer } from '@thv/kernel/clock'
 import { errorMessage } from '@thv/kernel/errors'
 import { isValidSessionId } from '@thv/mcp/session-id'
 import { type Rejection, reject, sessionRequired } from '@thv/mcp/wire-errors'
+import type { Awaitable } from '@thv/middleware/pipeline/middleware'
 import type { SessionStore } from '@thv/store/session-store'
 import type { Log } from '@thv/telemetry/log'
 import { unavailable } from '../response/backend-rejection.ts'
@@ -92,22 +93,34 @@ export class LiveSessions<S extends LiveSession> {
   }
 
   /** The session of that id and principal, whose life is prolonged by this. An id of another principal is unknown here. */
-  async find(id: string | undefined, principal: string, exchange: Exchange): Promise<S | Rejection> {
+  find(id: string | undefined, principal: string, exchange: Exchange): Awaitable<S | Rejection> {
     if (id === undefined) return sessionRequired()
     const live = this.#live.get(id)
     if (!isValidSessionId(id) || (live !== undefined && live.principal !== principal)) return reject('session_not_found')
+    const { store, ttlMs } = this.#options
+    if (live === undefined || store.touchNow === undefined)
+      return this.#findStored(live, { id, principal, party: partyOf(principal, exchange) })
+    return this.#touched(live, store.touchNow({ id, owner: principal }, ttlMs))
+  }
+
+  async #findStored(live: S | undefined, key: SessionKey): Promise<S | Rejection> {
+    const { store, ttlMs } = this.#options
     try {
-      if (live === undefined) return await this.#revive({ id, principal, party: partyOf(principal, exchange) })
-      if (await this.#options.store.touch({ id, owner: principal }, this.#options.ttlMs)) {
-        this.#unconfirmed.delete(live)
-        live.lastUsedAt = this.#options.clock.monotonic()
-        return live
-      }
+      if (live === undefined) return await this.#revive(key)
+      return this.#touched(live, await store.touch({ id: key.id, owner: key.principal }, ttlMs))
     } catch (error) {
       return this.#storeDown(error)
     }
-    this.#drop(live)
-    return reject('session_not_found')
+  }
+
+  #touched(live: S, isStored: boolean): S | Rejection {
+    if (!isStored) {
+      this.#drop(live)
+      return reject('session_not_found')
+    }
+    this.#unconfirmed.delete(live)
+    live.lastUsedAt = this.#options.clock.monotonic()
+    return live
   }
 
   /** After something was set up that must outlive the process, or this runner. */

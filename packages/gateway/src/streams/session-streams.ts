@@ -1,5 +1,6 @@
 import type { Exchange } from '@thv/http/server/exchange'
 import type { SendOptions } from '@thv/http/server/sse-writer'
+import { SmallMap } from '@thv/kernel/small-map'
 import { EventLog, primesStreams } from '@thv/mcp/event-log'
 import type { SseEvent } from '@thv/mcp/sse-decoder'
 import { isLegacyVersion, NEWEST_LEGACY_VERSION } from '@thv/mcp/versions'
@@ -39,7 +40,7 @@ export class SessionStreams implements Outlet {
   readonly #env: StreamDeps
   readonly #options: SessionStreamsOptions
   /** Calls that are not answered yet, oldest first, with the moment they came. */
-  readonly #replies = new Map<Reply, number>()
+  readonly #replies = new SmallMap<Reply, number>()
   readonly #posts = new Map<string, ClientStream>()
   readonly #backlog: Waiting[] = []
   #events: EventLog | undefined
@@ -109,7 +110,7 @@ export class SessionStreams implements Outlet {
   newest(): ClientStream | undefined {
     let newest: Reply | undefined
     let newestAt = 0
-    for (const [reply, at] of this.#replies) {
+    for (const [reply, at] of this.#replies.entries()) {
       if (!reply.canStream) continue
       newest = reply
       newestAt = at
@@ -128,8 +129,8 @@ export class SessionStreams implements Outlet {
    */
   announce(text: string, key: string): void {
     if (this.#hasEnded) return
-    const open = [...this.#replies.keys()].findLast(({ stream }) => stream?.isOpen === true)
-    this.#send(this.isConnected ? this.#standalone : open?.stream, text, { key })
+    const open = this.#replies.entries().findLast(([{ stream }]) => stream?.isOpen === true)
+    this.#send(this.isConnected ? this.#standalone : open?.[0].stream, text, { key })
   }
 
   #send(stream: ClientStream | undefined, text: string, options: SendOptions): boolean {

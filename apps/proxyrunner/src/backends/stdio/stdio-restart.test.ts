@@ -179,6 +179,7 @@ describe('a session', () => {
     let isDown = false
     const flaky = {
       ...store,
+      touchNow: undefined,
       touch: (ref: Parameters<typeof store.touch>[0]) => (isDown ? Promise.reject(new Error('down')) : store.touch(ref)),
     }
     await using runner = await startStdioRunner({ runtime: pipeRuntime(FIXTURE), store: flaky })

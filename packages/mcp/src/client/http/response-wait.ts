@@ -1,6 +1,7 @@
 import type { CancelListener, Cancellation } from '@thv/http/cancellation'
 import { ThvError } from '@thv/kernel/errors'
-import type { JsonRpcRequest } from '../../json-rpc.ts'
+import type { Placed } from '@thv/kernel/placed-list'
+import type { JsonRpcRequest, RequestId } from '../../json-rpc.ts'
 import type { ParsedBody } from '../../parse-body.ts'
 import { plainResultFor } from '../../plain-result.ts'
 import type { SseEvent } from '../../sse-decoder.ts'
@@ -13,7 +14,8 @@ import { messageIn } from './answer-reader.ts'
  * Waits for the answer to one request on a stream of its own. The caller has it as soon as it is there; the stream may then end by
  * itself, which keeps its connection for the next request, and is cut off if it does not.
  */
-export class ResponseWait implements Cancellation, CancelListener {
+export class ResponseWait implements Cancellation, CancelListener, Placed {
+  place = -1
   /** The maker of the wait must wait for it: it may reject. */
   readonly answer: Promise<LinkAnswer>
   isAnswered = false
@@ -39,9 +41,19 @@ export class ResponseWait implements Cancellation, CancelListener {
     else this.#ended.addEventListener('abort', this, { once: true })
   }
 
-  /** The work that brings the answer, unless that comes on a stream before the work ends. */
-  follow(work: Promise<LinkAnswer>): void {
-    work.then(this.#settle.resolve, this.#settle.reject)
+  /**
+   * Settles the wait once the HTTP answer has ended, unless the answer came on a stream before. `finish` makes the answer of what was read, and gets the
+   * failure where the answer broke off; what it throws is the outcome.
+   */
+  follow(sending: Promise<void>, finish: (failure?: unknown) => LinkAnswer | Promise<LinkAnswer>): void {
+    sending.then(
+      () => this.#finish(finish),
+      (error: unknown) => this.#finish(finish, error),
+    )
+  }
+
+  get id(): RequestId {
+    return this.#request.id
   }
 
   /** Only a stream that is resumed needs a real one. */
@@ -97,6 +109,18 @@ export class ResponseWait implements Cancellation, CancelListener {
     this.#done()
     this.#settle.resolve({ status: 200, headers: {}, body: undefined, text })
     return true
+  }
+
+  #finish(finish: (failure?: unknown) => LinkAnswer | Promise<LinkAnswer>, failure?: unknown): void {
+    if (this.isAnswered) return
+    try {
+      const answer = finish(failure)
+      // Not before it is there: a stream that goes on may bring the answer first.
+      if (answer instanceof Promise) answer.then(this.#settle.resolve, this.#settle.reject)
+      else this.#settle.resolve(answer)
+    } catch (error) {
+      this.#settle.reject(error)
+    }
   }
 
   #answered(body: ParsedBody): void {
