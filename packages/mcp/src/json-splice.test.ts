@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { findMember, spliceMember } from './json-splice.ts'
+import { skipSpace } from './json-scan.ts'
+import { findMember, findMembers, spliceMember } from './json-splice.ts'
 
 const key = fc.oneof(fc.constantFrom('id', 'params', '_meta', '__proto__', ''), fc.string({ unit: 'binary', maxLength: 4 }))
 const object = fc.dictionary(key, fc.oneof(fc.jsonValue(), fc.dictionary(key, fc.jsonValue())), { maxKeys: 5 })
@@ -23,6 +24,25 @@ function define(target: Record<string, unknown>, name: string, value: unknown): 
 function isObject(value: unknown): boolean {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
+
+describe('findMembers', () => {
+  it('finds what one search for each name finds', () => {
+    const names = fc.uniqueArray(key, { maxLength: 4 })
+    fc.assert(
+      fc.property(object, names, fc.constantFrom(undefined, 2, '\t'), (root, wanted, indent) => {
+        const text = JSON.stringify(root, undefined, indent)
+        expect(findMembers(text, skipSpace(text, 0), wanted)).toEqual(wanted.map((name) => findMember(text, [name])))
+      }),
+    )
+  })
+
+  it('takes the last of equal names, however they are written, and finds nothing in what is no object', () => {
+    const text = '{"id":1,"x":{"id":5},"\\u0069d":3}'
+    const [id] = findMembers(text, 0, ['id'])
+    expect(text.slice(id?.start, id?.end)).toBe('3')
+    expect(findMembers('[{"id":1}]', 0, ['id'])).toEqual([undefined])
+  })
+})
 
 describe('spliceMember', () => {
   it('does to the text what an assignment does to the value', () => {

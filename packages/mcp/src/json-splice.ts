@@ -34,6 +34,27 @@ export function findMember(text: string, path: readonly string[]): MemberSpan | 
   return span
 }
 
+/** As `findMember` for several members of one object, which begins at `object`, in one pass: the last of each name. */
+export function findMembers<const N extends readonly string[]>(
+  text: string,
+  object: number,
+  names: N,
+): { readonly [I in keyof N]: MemberSpan | undefined } {
+  const found: (MemberSpan | undefined)[] = names.map(() => undefined)
+  if (text[object] === '{')
+    for (let member = memberAt(text, object + 1); member; member = memberAfter(text, member)) {
+      const at = names.indexOf(keyOf(text, member))
+      if (at >= 0) found[at] = member
+    }
+  return found as { readonly [I in keyof N]: MemberSpan | undefined }
+}
+
+/** Puts a member before all others of the object that begins at `object`. */
+export function insertFirst(text: string, object: number, member: string): string {
+  const isEmpty = text[skipSpace(text, object + 1)] === '}'
+  return `${text.slice(0, object + 1)}${member}${isEmpty ? '' : ','}${text.slice(object + 1)}`
+}
+
 function lastMember(text: string, object: number, name: string): MemberSpan | undefined {
   let found: MemberSpan | undefined
   for (let member = memberAt(text, object + 1); member; member = memberAfter(text, member)) {
@@ -82,6 +103,5 @@ function insert(text: string, path: readonly string[], json: string): string {
   if (parent === undefined || text[parent] !== '{') throw new RangeError(`no object to put ${path.join('.')} into`)
   const value = path.slice(depth + 1).reduceRight((inner, name) => `{${JSON.stringify(name)}:${inner}}`, json)
   const member = `${JSON.stringify(path[depth])}:${value}`
-  const isEmpty = text[skipSpace(text, parent + 1)] === '}'
-  return `${text.slice(0, parent + 1)}${member}${isEmpty ? '' : ','}${text.slice(parent + 1)}`
+  return insertFirst(text, parent, member)
 }

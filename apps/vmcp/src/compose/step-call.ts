@@ -71,7 +71,7 @@ export async function callStepTool(
       const { client, options } = await clients.clientOf(member, inner)
       const heard = { onProgress: () => silence.heard(), onNotification: () => silence.heard() }
       const attempt = () => client.request(METHODS.toolsCall, found.params, { ...options, ...heard, signal: inner })
-      return toolResult(await sendRequest(member, attempt, { clock: deps.clock, signal: inner, retry, isIdempotent }))
+      return toolResult(await sendRequest(member, attempt, { clock: deps.clock, signal: () => inner, retry, isIdempotent }))
     })
   } catch (error) {
     signal.throwIfAborted()

@@ -45,6 +45,9 @@ export interface LegacyEndpointOptions {
 
 const REPLAY = { replayEvents: 256, replayBytes: 1 << 20 }
 
+/** Methods whose requests go on to a backend. */
+const FORWARDED: ReadonlySet<string> = new Set([METHODS.toolsCall, METHODS.promptsGet, METHODS.resourcesRead, METHODS.complete])
+
 const CHANGES: Readonly<Record<ListKind, string>> = {
   tools: NOTIFICATIONS.toolsListChanged,
   prompts: NOTIFICATIONS.promptsListChanged,
@@ -72,7 +75,8 @@ export class LegacyEndpoint {
   async post(context: MessageContext): Promise<void> {
     const { received, outgoing, exchange } = context
     if (received.method === METHODS.initialize && outgoing.kind === 'request') return await this.#initialize(context, outgoing)
-    const session = await this.sessions.find(context.sessionId, context.caller.principal, exchange)
+    const found = this.sessions.find(context.sessionId, context.caller.principal, exchange)
+    const session = found instanceof Promise ? await found : found
     if (isRejection(session)) return sendRejection(exchange, session, received.kind === 'request' ? received.id : undefined)
     if (outgoing.kind === 'request') return await this.#request(session, context, outgoing)
     if (outgoing.kind === 'response') session.questions.answered(outgoing)
@@ -152,7 +156,8 @@ export class LegacyEndpoint {
     session.calls.set(request.id, call)
     session.outlet.begin(reply)
     try {
-      await this.#answer(session, context, { request, reply, call })
+      const answering = { request, reply, call }
+      await (FORWARDED.has(request.method) ? this.#forward(session, context, answering) : this.#answer(session, context, answering))
     } finally {
       session.calls.delete(request.id)
       queueMicrotask(() => session.outlet.done(reply))
@@ -178,11 +183,6 @@ export class LegacyEndpoint {
         await session.setLevel(params['level'])
         await this.sessions.save(session)
         return call.finish({})
-      case METHODS.toolsCall:
-      case METHODS.promptsGet:
-      case METHODS.resourcesRead:
-      case METHODS.complete:
-        return await this.#forward(session, context, { request, reply, call })
       case METHODS.resourcesSubscribe:
       case METHODS.resourcesUnsubscribe:
         return await this.#subscription(session, { request, reply, call })
@@ -218,7 +218,8 @@ export class LegacyEndpoint {
     if (isRejection(found)) return search.isInner(request) ? call.finish(search.refused(found)) : call.reject(found)
     const member = offer.member(found.backend)
     if (member === undefined) return call.reject(reject('internal_error'))
-    const client = await readyClient(session, member, call.signal)
+    const open = session.clientOf(member)
+    const client = needsLevel(session, open) ? await atLevel(session, open, call.signal) : open
     const handlers = session.handlers(wayTo(session, reply))
     const passing = offer.limitsResults(request.method) ? undefined : passingClient(client, request, found.params)
     await call.run(member, passing ?? client, { params: found.params, handlers, logLevel: session.level })
@@ -235,7 +236,7 @@ export class LegacyEndpoint {
       ...{ principal: session.principal, party: session.party, identity, isAsking: () => session.questions.size > 0 },
       asks: session.canFillForms ? (params, signal) => session.questions.ask({ method: METHODS.elicit, params }, send, signal) : 'no',
       clientOf: async (member, signal) => ({
-        client: await readyClient(session, member, signal),
+        client: await atLevel(session, session.clientOf(member), signal),
         options: { handlers, logLevel: session.level },
       }),
     }
@@ -347,14 +348,17 @@ function wayTo(session: VirtualSession, reply: HttpReply): SendToClient {
   return (text) => (reply.canStream ? reply.event(text) : session.outlet.deliver(text))
 }
 
+/** A client that is not connected yet does not know the level that the session asked for. */
+function needsLevel(session: VirtualSession, client: McpClient): boolean {
+  return client.era === undefined && session.level !== undefined
+}
+
 /** The session's client of a backend, at the level that the session asked for. */
-async function readyClient(session: VirtualSession, member: Member, signal: AbortSignal): Promise<McpClient> {
-  const client = session.clientOf(member)
-  if (client.era === undefined && session.level !== undefined) {
-    // Errors show in the call itself.
-    await client.connect({ signal }).catch(() => undefined)
-    await session.applyLevel(client)
-  }
+async function atLevel(session: VirtualSession, client: McpClient, signal: AbortSignal): Promise<McpClient> {
+  if (!needsLevel(session, client)) return client
+  // Errors show in the call itself.
+  await client.connect({ signal }).catch(() => undefined)
+  await session.applyLevel(client)
   return client
 }
 

@@ -2,13 +2,15 @@ import { OutboundError } from '@thv/http/outbound/outbound-error'
 import type { Exchange } from '@thv/http/server/exchange'
 import { ThvError } from '@thv/kernel/errors'
 import { McpErrorResponse, protocolError, streamBroken } from '@thv/mcp/client/client-errors'
+import type { Headers } from '@thv/mcp/client/http/http-endpoint'
+import { NamedHeaders } from '@thv/mcp/client/http/named-headers'
 import { httpError } from '@thv/mcp/client/http-failure'
 import type { RequestOptions } from '@thv/mcp/client/mcp-client'
 import { META, metaOf } from '@thv/mcp/envelope'
 import { HEADERS } from '@thv/mcp/header-names'
-import { encodeHeaderValue } from '@thv/mcp/header-value'
 import { isErrorResponse, isObject, type JsonObject, type JsonRpcResponse } from '@thv/mcp/json-rpc'
-import { findMember, spliceMember } from '@thv/mcp/json-splice'
+import { skipSpace } from '@thv/mcp/json-scan'
+import { findMember, findMembers, insertFirst, type MemberSpan, spliceMember } from '@thv/mcp/json-splice'
 import { CACHEABLE_METHODS, METHODS, NAME_SOURCES, NOTIFICATIONS } from '@thv/mcp/methods'
 import { type ParsedNotification, type ParsedRequest, parseText } from '@thv/mcp/parse-body'
 import { contradictionOf } from '@thv/mcp/probe'
@@ -35,12 +37,12 @@ export interface ByteRequest {
   asked(result: JsonObject): JsonObject
 }
 
-const POST_HEADERS = {
+const NAMED_HEADERS = new NamedHeaders({
   'content-type': 'application/json',
   accept: 'application/json, text/event-stream',
   'accept-encoding': 'identity',
   [HEADERS.protocolVersion]: MODERN_VERSION,
-} as const
+})
 const PARAM_PREFIX = 'mcp-param-'
 const LINGER_MS = 1_000
 /** The backend takes the version or the headers for wrong: a client knows the cure. */
@@ -120,17 +122,20 @@ function tell({ method, message }: ParsedNotification, { onProgress, onNotificat
   else onNotification?.(message)
 }
 
-function headersOf({ request, params, exchange }: ByteRequest): Record<string, string> {
-  const headers: Record<string, string> = { ...POST_HEADERS, [HEADERS.method]: request.method }
-  const source = NAME_SOURCES.get(request.method)
+function headersOf({ request, params, exchange }: ByteRequest): Headers {
+  const { method } = request
+  const source = NAME_SOURCES.get(method)
   const name = source === undefined ? undefined : params[source]
-  if (typeof name === 'string') headers[HEADERS.name] = encodeHeaderValue(name)
+  const headers = NAMED_HEADERS.of(method, typeof name === 'string' ? name : undefined)
   // They repeat arguments, have been checked against them, and stay true.
-  for (const key of Object.keys(exchange.headers)) {
+  let repeated: Record<string, string> | undefined
+  for (const key in exchange.headers) {
     const value = key.startsWith(PARAM_PREFIX) ? exchange.headers[key] : undefined
-    if (typeof value === 'string') headers[key] = value
+    if (typeof value !== 'string') continue
+    repeated ??= { ...headers }
+    repeated[key] = value
   }
-  return headers
+  return repeated ?? headers
 }
 
 function textOf({ request, params, capabilities, trace }: ByteRequest): string {
@@ -153,22 +158,39 @@ function textOf({ request, params, capabilities, trace }: ByteRequest): string {
 function stamped(response: string, { request, serverInfo, asked }: ByteRequest): JsonObject | string {
   try {
     // Of a repeated name the last one counts for most clients: it must not be the id of a request that another backend answers.
-    const id = findMember(response, ['id'])
+    const [id, result] = findMembers(response, skipSpace(response, 0), ['id', 'result'])
     if (id !== undefined && JSON.parse(response.slice(id.start, id.end)) !== request.id) throw protocolError('sent a response with two ids')
-    const type = findMember(response, ['result', 'resultType'])
-    if (type === undefined && findMember(response, ['result']) === undefined) return failed(response)
+    if (result === undefined) return failed(response)
+    if (response[result.start] !== '{') throw protocolError(NO_OBJECT)
+    const [type, meta] = findMembers(response, result.start, ['resultType', '_meta'])
     if (type !== undefined && isInputRequired(response.slice(type.start, type.end))) return asked(resultIn(response))
-    let text = spliceMember(response, ['result', '_meta', META.serverInfo], serverInfo)
-    if (type === undefined) text = spliceMember(text, ['result', 'resultType'], COMPLETE)
+    const named = withServerInfo(response, { result, meta }, serverInfo)
+    const text = type === undefined ? insertFirst(named, result.start, COMPLETE) : named
     return CACHEABLE_METHODS.has(request.method) ? withPrivateCache(text) : text
   } catch (error) {
     // Spliced into something that is no object.
-    if (error instanceof RangeError || error instanceof SyntaxError) throw protocolError('sent a result that is no object')
+    if (error instanceof RangeError || error instanceof SyntaxError) throw protocolError(NO_OBJECT)
     throw error
   }
 }
 
-const COMPLETE = '"complete"'
+const NO_OBJECT = 'sent a result that is no object'
+const COMPLETE = '"resultType":"complete"'
+const SERVER_INFO = JSON.stringify(META.serverInfo)
+
+interface ResultSpans {
+  readonly result: MemberSpan
+  readonly meta: MemberSpan | undefined
+}
+
+/** Every part of the result but `_meta` keeps its place, so that what stands before is still found there. */
+function withServerInfo(response: string, { result, meta }: ResultSpans, serverInfo: string): string {
+  if (meta === undefined) return insertFirst(response, result.start, `"_meta":{${SERVER_INFO}:${serverInfo}}`)
+  if (response[meta.start] !== '{') throw protocolError(NO_OBJECT)
+  const [own] = findMembers(response, meta.start, [META.serverInfo])
+  if (own === undefined) return insertFirst(response, meta.start, `${SERVER_INFO}:${serverInfo}`)
+  return response.slice(0, own.start) + serverInfo + response.slice(own.end)
+}
 
 /** `"input\u005frequired"` is the same word. */
 function isInputRequired(json: string): boolean {
@@ -184,7 +206,7 @@ function withPrivateCache(text: string): string {
 
 function resultIn(response: string): JsonObject {
   const { result } = JSON.parse(response) as { result: unknown }
-  if (!isObject(result)) throw protocolError('sent a result that is no object')
+  if (!isObject(result)) throw protocolError(NO_OBJECT)
   return result
 }
 

@@ -48,28 +48,31 @@ export class ModernEndpoint {
     this.#relayed = new RelayedStates(offer.clock, offer.sealKeys.sealFor('relayed states'), offer.usedStates)
   }
 
-  async post(context: MessageContext): Promise<void> {
+  /** A promise only where there is something to wait for. */
+  post(context: MessageContext): Promise<void> | undefined {
     const { outgoing: request, exchange } = context
-    if (request.kind !== 'request') return
+    if (request.kind !== 'request') return undefined
     const reply = this.#reply(context)
     const { method } = request
     switch (method) {
       case METHODS.discover:
-        return this.#call(context, { request, reply }).finish(this.#stamped(this.#offer.discovery, method))
+        this.#call(context, { request, reply }).finish(this.#stamped(this.#offer.discovery, method))
+        return undefined
       case METHODS.toolsList:
       case METHODS.promptsList:
       case METHODS.resourcesList:
       case METHODS.resourceTemplatesList:
-        return await this.#list(context, { request, reply })
+        return this.#list(context, { request, reply })
       case METHODS.toolsCall:
       case METHODS.promptsGet:
       case METHODS.resourcesRead:
       case METHODS.complete:
-        return await this.#forward(context, { request, reply })
+        return this.#forward(context, { request, reply })
       case METHODS.listen:
-        return await this.#listen(context, { request, reply })
+        return this.#listen(context, { request, reply })
       default:
-        return sendRejection(exchange, reject('method_not_found'), request.id)
+        sendRejection(exchange, reject('method_not_found'), request.id)
+        return undefined
     }
   }
 
@@ -134,14 +137,10 @@ export class ModernEndpoint {
     const meta = metaOf(request.message)
     const level = meta?.[META.logLevel]
     const capabilities = relayedCapabilities(meta?.[META.clientCapabilities])
-    await whilePresent(context, call, () =>
-      call.run(member, this.#clientFor(context, { member, request, params: found.params, capabilities }), {
-        params: found.params,
-        capabilities,
-        returnInputRequired: true,
-        ...(isLogLevel(level) && { logLevel: level }),
-      }),
-    )
+    if (context.exchange.aborted) return call.handleEvent()
+    const client = this.#clientFor(context, { member, request, params: found.params, capabilities })
+    const logLevel = isLogLevel(level) ? level : undefined
+    await call.run(member, client, { params: found.params, capabilities, returnInputRequired: true, logLevel, exchange: context.exchange })
   }
 
   async #find(context: MessageContext, params: JsonObject, call: VirtualCall): Promise<void> {

@@ -49,7 +49,7 @@ export function toolDestination(route: Route, params: JsonObject): Destination |
   const { arguments: args } = params
   if (args !== undefined && !isObject(args)) return invalid('arguments must be an object')
   const { selector } = route
-  if (selector === undefined) return { backend: route.backend, params: { ...params, name: route.original } }
+  if (selector === undefined) return { backend: route.backend, params: named(params, route.original) }
   const { [selector.argument]: chosen, ...rest } = args ?? {}
   const original = typeof chosen === 'string' ? selector.backends.get(chosen) : undefined
   if (typeof chosen !== 'string' || original === undefined)
@@ -57,10 +57,14 @@ export function toolDestination(route: Route, params: JsonObject): Destination |
   return { backend: chosen, params: { ...params, name: original, arguments: rest } }
 }
 
+function named(params: JsonObject, name: string): JsonObject {
+  return params['name'] === name ? params : { ...params, name }
+}
+
 function promptRoute(view: View, params: JsonObject): Destination | Rejection {
   const { name } = params
   const route = typeof name === 'string' ? view.prompts.get(name) : undefined
-  return route === undefined ? unknown('prompt', name) : { backend: route.backend, params: { ...params, name: route.original } }
+  return route === undefined ? unknown('prompt', name) : { backend: route.backend, params: named(params, route.original) }
 }
 
 function resourceRoute(view: View, params: JsonObject): Destination | Rejection {

@@ -69,6 +69,13 @@ export interface VirtualCallOptions {
   readonly session?: { readonly client: LegacyClient }
 }
 
+/** How a call is sent. */
+export interface SentCall extends RequestOptions {
+  readonly params: JsonObject
+  /** Of a client that cancels its call by hanging up. */
+  readonly exchange?: MessageContext['exchange']
+}
+
 /** The call, for work of this program that answers it. */
 export interface RunningWork {
   readonly signal: AbortSignal
@@ -145,20 +152,23 @@ export class VirtualCall implements TimedCall, CancelListener, SendingCall {
   }
 
   /** Sends the request and answers the client. Never rejects for a failure of the backend. */
-  async run(member: Member, client: CallingClient, given: { readonly params: JsonObject } & RequestOptions): Promise<void> {
+  async run(member: Member, client: CallingClient, given: SentCall): Promise<void> {
     const { request, deps, timeoutMs, retry, isIdempotent } = this.#options
+    const { exchange } = given
+    if (exchange?.aborted === true) return this.handleEvent()
     const retryAfterMs = member.health.admit()
     if (retryAfterMs !== undefined) return this.#fail({ error: circuitOpen(member.name, retryAfterMs), status: 200 })
     this.#streamsAt = this.#startedAt + STREAM_AFTER_MS
     this.#heard()
     deps.deadlines.add(this)
+    exchange?.addEventListener('abort', this)
     try {
       const params = withTrace(given.params, this.#options.context.trace)
       const options = new SentOptions(this, given)
       const attempt = () => client.request(request.method, params, options)
       const result = await (retry === undefined
         ? member.observed(attempt)
-        : sendRequest(member, attempt, { clock: deps.clock, signal: this.signal, retry, isIdempotent }))
+        : sendRequest(member, attempt, { clock: deps.clock, signal: () => this.signal, retry, isIdempotent }))
       if (typeof result === 'string') this.#finishText(result)
       else this.#finish(this.#options.project(result, client))
     } catch (error) {
@@ -172,6 +182,7 @@ export class VirtualCall implements TimedCall, CancelListener, SendingCall {
       else this.#fail(failure.isAnswer ? this.#options.projectError(failure.error, client) : { error: failure.error, status: 200 })
     } finally {
       deps.deadlines.delete(this)
+      exchange?.removeEventListener('abort', this)
     }
   }
 

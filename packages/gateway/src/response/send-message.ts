@@ -1,5 +1,5 @@
 import type { Exchange } from '@thv/http/server/exchange'
-import { type HeaderPairs, sendBytes } from '@thv/http/server/respond'
+import { type HeaderPairs, sendWholeText } from '@thv/http/server/respond'
 
 export interface JsonAnswer {
   readonly status?: number
@@ -8,7 +8,7 @@ export interface JsonAnswer {
 
 /** A JSON-RPC message that is there as text already. */
 export function sendMessage(exchange: Exchange, text: string, { status = 200, headers = NONE }: JsonAnswer = {}): void {
-  sendBytes(exchange, status, { type: 'application/json', body: Buffer.from(text), headers: [...NO_STORE, ...headers] })
+  sendWholeText(exchange, status, { type: 'application/json', text, headers: headers.length === 0 ? NO_STORE : [...NO_STORE, ...headers] })
 }
 
 const NONE: HeaderPairs = []

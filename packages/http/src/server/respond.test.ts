@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { get, rawExchange, startServer } from '../testing/loopback.ts'
 import type { Exchange } from './exchange.ts'
-import { sendBytes, sendEmpty, sendJson, sendMethodNotAllowed, sendProblem, sendText } from './respond.ts'
+import { sendBytes, sendEmpty, sendJson, sendMethodNotAllowed, sendProblem, sendText, sendWholeText } from './respond.ts'
 
 async function answerOf(handler: (exchange: Exchange) => void, request = get('/', ['Connection: close'])): Promise<string> {
   await using loopback = await startServer(handler)
@@ -26,6 +26,21 @@ describe('answers', () => {
   it('bytes', async () => {
     const answer = await answerOf((exchange) => sendBytes(exchange, 200, { type: 'x/y', body: Uint8Array.of(65, 66) }))
     expect(answer).toMatch(/Content-Type: x\/y\r\nContent-Length: 2[\s\S]*AB$/)
+  })
+
+  it.each([1, 65_536])('a text whose characters take more than a byte, %i of them', async (times) => {
+    const text = 'é'.repeat(times)
+    const content = { type: 'x/y', text, headers: ['X-A', '1'] }
+    const answer = await answerOf((exchange) => sendWholeText(exchange, 201, content))
+    expect(Buffer.from(answer, 'latin1').toString('utf8')).toBe(
+      `HTTP/1.1 201 Created\r\nContent-Type: x/y\r\nContent-Length: ${2 * times}\r\nX-A: 1\r\nConnection: close\r\n\r\n${text}`,
+    )
+  })
+
+  it('a text that is longer than Node should copy', async () => {
+    const text = 'é'.repeat(65_537)
+    const answer = await answerOf((exchange) => sendWholeText(exchange, 200, { type: 'x/y', text }))
+    expect(Buffer.from(answer, 'latin1').toString('utf8')).toMatch(new RegExp(`Content-Length: ${2 * 65_537}\r\n[^]*\r\n\r\né{65537}$`))
   })
 
   it.each([202, 401])('%i without a body says length 0', async (status) => {

@@ -31,6 +31,25 @@ export function sendBytes(exchange: Exchange, status: number, content: Content):
   response.end(body)
 }
 
+/** Node takes three bytes for each character of a text until it is written. */
+const MAX_PLAIN_TEXT = 64 * 1024
+
+/** As `sendBytes`, for a text: Node writes it together with the head, without a buffer of its own. The headers must be ASCII. */
+export function sendWholeText(exchange: Exchange, status: number, content: Omit<Content, 'body'> & { readonly text: string }): void {
+  const { response } = exchange
+  if (exchange.closed || response.destroyed) return
+  const { type, text, headers = NONE } = content
+  if (text.length > MAX_PLAIN_TEXT) {
+    sendBytes(exchange, status, { type, body: Buffer.from(text), headers })
+    return
+  }
+  const bytes = Buffer.byteLength(text)
+  response.writeHead(status, ['Content-Type', type, 'Content-Length', String(bytes), ...headers])
+  exchange.bytesSent += bytes
+  response.cork() // until `end`: without it Node writes the text, and then nothing once more
+  response.end(text)
+}
+
 export function sendJson(exchange: Exchange, value: unknown, { status = 200, headers = NONE }: AnswerOptions = {}): void {
   sendBytes(exchange, status, { type: 'application/json', body: Buffer.from(JSON.stringify(value)), headers })
 }

@@ -91,7 +91,15 @@ export class LegacyEngine implements Engine {
 
   async request(method: string, params: JsonObject, options: EngineRequestOptions): Promise<JsonObject> {
     const message = this.#message(method, params, options)
-    const answer = await this.#exchange(message, options)
+    let answer: LinkAnswer
+    try {
+      answer = await this.#send(message, options)
+    } catch (error) {
+      this.#failed(error, message.id, options)
+      throw error
+    } finally {
+      if (options.onProgress) this.#progress.delete(message.id)
+    }
     const result = resultOf(responseOf(answer, message), answer.status)
     this.memory.note(method, params)
     return result
@@ -99,7 +107,15 @@ export class LegacyEngine implements Engine {
 
   async pass(method: string, params: JsonObject, options: EnginePassOptions): Promise<JsonObject | string> {
     const message = this.#message(method, params, options)
-    const answer = await this.#exchange(message, options, { text: options.write(message.id), id: options.answerId })
+    let answer: LinkAnswer
+    try {
+      answer = await this.#send(message, options, { text: options.write(message.id), id: options.answerId })
+    } catch (error) {
+      this.#failed(error, message.id, options)
+      throw error
+    } finally {
+      if (options.onProgress) this.#progress.delete(message.id)
+    }
     return answer.text ?? resultOf(responseOf(answer, message), answer.status)
   }
 
@@ -113,21 +129,17 @@ export class LegacyEngine implements Engine {
     return { jsonrpc: '2.0', id, method, params: onProgress ? withProgressToken(own, id) : own }
   }
 
-  async #exchange(message: JsonRpcRequest, options: EngineRequestOptions, written?: Written): Promise<LinkAnswer> {
-    const { onProgress, cancellation } = options
-    const { id } = message
+  /** The caller forgets the progress token afterward. */
+  #send(message: JsonRpcRequest, options: EngineRequestOptions, written?: Written): Promise<LinkAnswer> {
     this.#demandFooting()
-    if (onProgress) this.#progress.set(id, onProgress)
-    try {
-      return await this.link.request(message, new RequestScope(this.#receiveFor, options, written))
-    } catch (error) {
-      const ended = cancellation ?? options.signal
-      if (error instanceof FootingLost) this.#end(error)
-      else if (ended.aborted) void this.#cancel(id, ended.reason)
-      throw error
-    } finally {
-      if (onProgress) this.#progress.delete(id)
-    }
+    if (options.onProgress) this.#progress.set(message.id, options.onProgress)
+    return this.link.request(message, new RequestScope(this.#receiveFor, options, written))
+  }
+
+  #failed(error: unknown, id: RequestId, options: EngineRequestOptions): void {
+    const ended = options.cancellation ?? options.signal
+    if (error instanceof FootingLost) this.#end(error)
+    else if (ended.aborted) void this.#cancel(id, ended.reason)
   }
 
   async notify(method: string, params: JsonObject, signal: AbortSignal): Promise<void> {

@@ -42,6 +42,9 @@ export interface LinkContext {
   readonly written?: Written | undefined
 }
 
+/** For a request that needs none of its own. */
+export const NO_HEADERS: Readonly<Record<string, string>> = {}
+
 /** A request as text. */
 export interface Written {
   readonly text: string

@@ -11,7 +11,7 @@ import { type ClientContext, tell } from './client-context.ts'
 import { FootingLost, protocolError } from './client-errors.ts'
 import type { Engine, EngineListening, EngineListenOptions, EngineRequestOptions, ServerIdentity } from './engine.ts'
 import { answerInput } from './input-rounds.ts'
-import { type Link, type LinkAnswer, type LinkContext, responseOf, resultOf } from './link.ts'
+import { type Link, type LinkAnswer, type LinkContext, NO_HEADERS, responseOf, resultOf } from './link.ts'
 import type { ListenFilter } from './mcp-client.ts'
 import { openModernListening } from './modern-listening.ts'
 import { allPages } from './pages.ts'
@@ -38,6 +38,8 @@ export class ModernEngine implements Engine {
   readonly #annotations: ToolAnnotations
   readonly #over = new AbortController()
   readonly #progress: ProgressRoutes = new Map()
+  /** Of requests that say no more than the client does. */
+  readonly #plainStamp: RequestStamp
   #identity: ServerIdentity
 
   constructor({ link, context, identity, observe }: ModernEngineOptions) {
@@ -46,6 +48,7 @@ export class ModernEngine implements Engine {
     this.#identity = identity
     this.#observe = observe
     this.#annotations = new ToolAnnotations((text) => context.warn(text))
+    this.#plainStamp = this.#stamp({})
   }
 
   get transport() {
@@ -93,13 +96,18 @@ export class ModernEngine implements Engine {
 
   /** With the envelope that every modern request has. */
   stamped(method: string, params: JsonObject, options: Pick<EngineRequestOptions, 'capabilities' | 'logLevel'> = {}): JsonRpcRequest {
-    const stamp: RequestStamp = {
-      [META.protocolVersion]: MODERN_VERSION,
-      [META.clientCapabilities]: options.capabilities ?? this.context.capabilities,
-      [META.clientInfo]: this.context.clientInfo,
-      ...(options.logLevel && { [META.logLevel]: options.logLevel }),
-    }
+    const isPlain = options.capabilities === undefined && options.logLevel === undefined
+    const stamp = isPlain ? this.#plainStamp : this.#stamp(options)
     return stampRequest({ jsonrpc: '2.0', id: this.context.nextId(), method, params }, stamp)
+  }
+
+  #stamp({ capabilities, logLevel }: Pick<EngineRequestOptions, 'capabilities' | 'logLevel'>): RequestStamp {
+    return {
+      [META.protocolVersion]: MODERN_VERSION,
+      [META.clientCapabilities]: capabilities ?? this.context.capabilities,
+      [META.clientInfo]: this.context.clientInfo,
+      ...(logLevel && { [META.logLevel]: logLevel }),
+    }
   }
 
   /** A message that came on no request's own stream. */
@@ -111,7 +119,8 @@ export class ModernEngine implements Engine {
   /** One request, sent again at most once where the server refused it before doing anything. */
   async #sendOnce(method: string, params: JsonObject, options: EngineRequestOptions): Promise<JsonObject> {
     const first = await this.#exchange(method, params, options)
-    const { request, answer } = (await this.#mayRepeat(first, params, options)) ? await this.#exchange(method, params, options) : first
+    const isRefused = errorOf(first.answer) !== undefined && (await this.#mayRepeat(first, params, options))
+    const { request, answer } = isRefused ? await this.#exchange(method, params, options) : first
     const contradiction = this.#observe?.({ method, status: answer.status, body: answer.body })
     if (contradiction?.mayRetry) throw this.#contradicted(answer, request)
     const result = this.#checked(resultOf(responseOf(answer, request), answer.status), options)
@@ -123,7 +132,7 @@ export class ModernEngine implements Engine {
     const { onProgress } = options
     const plain = this.stamped(method, params, options)
     const request = onProgress ? { ...plain, params: withProgressToken(plain.params ?? {}, plain.id) } : plain
-    const headers = method === METHODS.toolsCall ? this.#annotations.headersFor(params) : {}
+    const headers = method === METHODS.toolsCall ? this.#annotations.headersFor(params) : NO_HEADERS
     if (onProgress) this.#progress.set(request.id, onProgress)
     try {
       const answer = await this.link.request(request, new RequestScope(this.#receiveFor, { method, options, headers }))
@@ -133,7 +142,7 @@ export class ModernEngine implements Engine {
       if (ended.aborted) void this.cancel(request.id, ended.reason)
       throw error
     } finally {
-      this.#progress.delete(request.id)
+      if (onProgress) this.#progress.delete(request.id)
     }
   }
 

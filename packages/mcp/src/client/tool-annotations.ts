@@ -1,5 +1,6 @@
 import { isObject, type JsonObject } from '../json-rpc.ts'
 import { collectAnnotations, type ParamAnnotation, paramHeaders } from '../param-headers.ts'
+import { NO_HEADERS } from './link.ts'
 
 /** Tools remembered; the one listed longest ago goes first. */
 const MAX_TOOLS = 10_000
@@ -22,8 +23,9 @@ export class ToolAnnotations {
   }
 
   /** For the params of a `tools/call`. */
-  headersFor(params: JsonObject): Record<string, string> {
-    return paramHeaders(this.of(params), params['arguments'])
+  headersFor(params: JsonObject): Readonly<Record<string, string>> {
+    const annotations = this.of(params)
+    return annotations.length === 0 ? NO_HEADERS : paramHeaders(annotations, params['arguments'])
   }
 
   of(params: JsonObject): readonly ParamAnnotation[] {

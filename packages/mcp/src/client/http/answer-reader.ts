@@ -42,14 +42,19 @@ export class AnswerReader implements ResponseSink {
 
   /** Of an answer that is no stream: what came, unread. */
   get text(): string {
-    const [only] = this.#chunks
-    return (this.#chunks.length === 1 && only !== undefined ? only : Buffer.concat(this.#chunks)).toString('utf8')
+    return this.#whole.toString('utf8')
   }
 
   /** Of an answer that is no stream; undefined when it is empty. */
   get body(): ParsedBody | undefined {
     if (this.#bytes === 0) return undefined
-    return parseBody(Buffer.concat(this.#chunks), { maxBytes: this.#options.maxBytes, maxDepth: MAX_DEPTH })
+    return parseBody(this.#whole, { maxBytes: this.#options.maxBytes, maxDepth: MAX_DEPTH })
+  }
+
+  /** Mostly it came in one piece, which is not copied. */
+  get #whole(): Buffer {
+    const [only] = this.#chunks
+    return this.#chunks.length === 1 && only !== undefined ? only : Buffer.concat(this.#chunks)
   }
 
   start(status: number, headers: MutableHeaderMap): void {

@@ -2,15 +2,9 @@ import { headerText } from '@thv/http/header-map'
 import { OutboundError } from '@thv/http/outbound/outbound-error'
 import { withTimeLimit } from '@thv/kernel/deadline'
 import { errorMessage, ThvError } from '@thv/kernel/errors'
+import { PlacedList } from '@thv/kernel/placed-list'
 import { HEADERS } from '../../header-names.ts'
-import {
-  isErrorResponse,
-  type JsonRpcNotification,
-  type JsonRpcRequest,
-  type JsonRpcResponse,
-  type RequestId,
-  serialise,
-} from '../../json-rpc.ts'
+import { isErrorResponse, type JsonRpcNotification, type JsonRpcRequest, type JsonRpcResponse, serialise } from '../../json-rpc.ts'
 import { METHODS } from '../../methods.ts'
 import type { ParsedMessage } from '../../parse-body.ts'
 import { plainResultFor } from '../../plain-result.ts'
@@ -40,7 +34,7 @@ export class LegacyHttpLink implements LegacyLink {
   /** The same object for all requests of a session. */
   #postHeaders: Readonly<Record<string, string>> = POST_HEADERS
   #standalone: Promise<boolean> | undefined
-  readonly #waits = new Map<RequestId, ResponseWait>()
+  readonly #waits = new PlacedList<ResponseWait>()
   #isLost = false
 
   constructor(endpoint: HttpEndpoint, context: ClientContext) {
@@ -59,14 +53,14 @@ export class LegacyHttpLink implements LegacyLink {
 
   async request(message: JsonRpcRequest, link: LinkContext): Promise<LinkAnswer> {
     const wait = new ResponseWait(message, link, this.#context)
-    this.#waits.set(message.id, wait)
+    this.#waits.add(wait)
     try {
-      wait.follow(this.#post(message, link, wait))
+      this.#post(message, link, wait)
       const answer = await wait.answer
       this.#demandSession(answer)
       return answer
     } finally {
-      this.#waits.delete(message.id)
+      this.#waits.delete(wait)
       wait.release()
     }
   }
@@ -86,7 +80,7 @@ export class LegacyHttpLink implements LegacyLink {
   }
 
   abandon(reason: ThvError): void {
-    for (const wait of this.#waits.values()) wait.end(reason)
+    for (const wait of [...this.#waits]) wait.end(reason)
   }
 
   async close(): Promise<void> {
@@ -94,24 +88,19 @@ export class LegacyHttpLink implements LegacyLink {
     if (this.#hasSession && !this.#isLost) await this.#deleteSession()
   }
 
-  async #post(message: JsonRpcRequest, link: LinkContext, wait: ResponseWait): Promise<LinkAnswer> {
+  #post(message: JsonRpcRequest, link: LinkContext, wait: ResponseWait): void {
     const { written } = link
     const signal = link.cancellation === undefined ? link.signal : undefined
     const isHandshake = message.method === METHODS.initialize
     const reader = this.#reader((event) => wait.take(event), isHandshake ? () => this.#adoptSession(reader) : undefined)
     const headers = isHandshake ? POST_HEADERS : this.#postHeaders
     const body = written?.text ?? serialise(message)
-    let broken: unknown
-    try {
-      await this.#endpoint.send({ method: 'POST', headers, body, signal, cancellation: wait }, reader)
-    } catch (error) {
-      if (!reader.isStream || !isBrokenOff(reader, error)) throw error
-      broken = error
-    }
-    if (!reader.isStream) return answerOf(reader, message, written)
-    if (wait.isAnswered) return await wait.answer
-    if (reader.lastEventId === '') throw streamBroken(message.method, broken)
-    return await this.#resume(message, { wait, from: { lastEventId: reader.lastEventId, retry: reader.retry } })
+    wait.follow(this.#endpoint.send({ method: 'POST', headers, body, signal, cancellation: wait }, reader), (failure) => {
+      if (failure !== undefined && !(reader.isStream && isBrokenOff(reader, failure))) throw failure
+      if (!reader.isStream) return answerOf(reader, message, written)
+      if (reader.lastEventId === '') throw streamBroken(message.method, failure)
+      return this.#resume(message, { wait, from: { lastEventId: reader.lastEventId, retry: reader.retry } })
+    })
   }
 
   /** Comes back for the rest of a stream, until the answer is there or the server has it no more. */
@@ -148,7 +137,7 @@ export class LegacyHttpLink implements LegacyLink {
   /** Answers do not belong here, but some servers send them here all the same. */
   #unrelated(event: SseEvent): void {
     const body = messageIn(event)
-    const wait = body?.kind === 'response' && body.id !== undefined ? this.#waits.get(body.id) : undefined
+    const wait = body?.kind === 'response' && body.id !== undefined ? [...this.#waits].find(({ id }) => id === body.id) : undefined
     if (body?.kind === 'request' || body?.kind === 'notification') this.receive(body)
     else if (wait) wait.take(event)
     else if (body) this.#context.warn('ignored an unexpected message on the standalone stream')
