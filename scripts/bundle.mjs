@@ -9,6 +9,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, s
 import nodeModule, { createRequire } from 'node:module'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { execWithMemorySettings } from './memory-exec.mjs'
 import { noticesText, packageFolders } from './notices.mjs'
 import { forgetFirstStart, isTooOld, runOnPackagedNode } from './packaged-node.mjs'
 
@@ -24,6 +25,7 @@ const sourceLines = fileURLToPath(new URL('source-lines.mjs', import.meta.url))
 export async function runBundled(entry) {
   if (isTooOld()) return runOnPackagedNode()
   forgetFirstStart()
+  if (process.argv[2] === 'up') execWithMemorySettings()
   const bundle = await ensureBundle(entry, () => sayBuilding())
   // V8's code cache, made by the first run. It holds what that run came to call, so the platform has one of its own.
   nodeModule.enableCompileCache(join(compileCache, process.argv[2] === 'up' ? 'up' : 'commands'))

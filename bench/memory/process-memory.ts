@@ -1,4 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises'
+import { basename } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 export interface ProcessMemory {
@@ -20,6 +21,12 @@ export async function familyOf(pid: number): Promise<number[]> {
   }
   const isOurs = (each: number): boolean => each === pid || (parents.has(each) && isOurs(parents.get(each) ?? 0))
   return [...parents.keys()].filter(isOurs)
+}
+
+/** Its program: the last part of the path of the first argument that is no option. */
+export async function nameOf(pid: number): Promise<string> {
+  const [command = '', ...args] = (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).split('\0')
+  return basename(args.find((arg) => arg !== '' && !arg.startsWith('-')) ?? command)
 }
 
 /** Of all these processes together, as Linux counts it. */

@@ -17,6 +17,7 @@ import {
   statefulSets,
 } from '@thv/kube'
 import { memorySettings } from '@thv/programs/memory-settings'
+import { request as apiCall } from '@thv/testkit/cluster/http-request'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ask, connect, namesOf, whoAmI } from '../e2e/stories/clients.ts'
 import { waitForServers } from '../e2e/stories/registry-client.ts'
@@ -88,33 +89,27 @@ describe('on the local platform', () => {
     }
   })
 
-  test('ps shows the memory settings of our programs, and none for the servers behind them', () => {
-    const { stdout } = spawnSync(
-      'ps',
-      [
-        'e',
-        '-ww',
-        '-o',
-        'pid=,args=',
-        '-p',
-        processesOf(platform)
-          .map(({ pid }) => pid)
-          .join(','),
-      ],
-      {
-        encoding: 'utf8',
-      },
-    )
+  test('ps shows the memory settings of the platform and our programs, and none for the servers behind them', () => {
+    const pids = [platform, ...processesOf(platform)].map(({ pid }) => pid)
+    const { stdout } = spawnSync('ps', ['e', '-ww', '-o', 'pid=,args=', '-p', pids.join(',')], { encoding: 'utf8' })
     const lines = stdout.split('\n').filter((line) => /^\s*\d+ \S*node /.test(line)) // guards are shells
     const settings = Object.entries(memorySettings(process.env)).map(([name, value]) => new RegExp(`\\s${name}=[^=]*${value}(\\s|$)`))
     const missing = (line: string) => settings.filter((setting) => !setting.test(line))
-    for (const program of ['apps-operator', 'apps-proxyrunner', 'apps-registry']) {
-      const own = lines.filter((line) => line.includes(`${program}-src-main`))
+    const programs = ['apps-operator', 'apps-proxyrunner', 'apps-registry'].map((name) => `${name}-src-main`)
+    for (const program of ['thv.js up ', ...programs]) {
+      const own = lines.filter((line) => line.includes(program))
       expect([program, own.length > 0, own.flatMap(missing)]).toEqual([program, true, []])
     }
     const servers = lines.filter((line) => line.includes('fixture-image-main'))
     expect(servers.length).toBeGreaterThanOrEqual(2)
     for (const line of servers) expect(line).not.toMatch(/semi-space|MALLOC_/)
+  })
+
+  test('the platform counts how often it gave memory back', async () => {
+    const { url, caPem, adminToken } = await accessTo(platform)
+    const page = await apiCall(`${url}/metrics`, { caPem, headers: { authorization: `Bearer ${adminToken}` } })
+    expect(page.text).toMatch(/^toolhive_memory_releases_total\{result="done"\} \d+$/m)
+    expect(page.text).toMatch(/^process_resident_memory_bytes \d+$/m)
   })
 
   test('the pages "protect your first server" and "keep an audit log": their commands guard a server, get a token and show events', async () => {

@@ -124,6 +124,7 @@ describeCluster('thv-operator', () => {
     }
     const text = await (await get(new URL('/metrics', metrics).href)).text()
     expect(text).toContain('thv_operator_leader 1')
+    expect(text).toMatch(/^toolhive_memory_releases_total\{result="done"\} \d+$/m)
     expect(text).toMatch(/thv_operator_reconciles_total\{controller="mcpserver",result="requeueAfter"\} [1-9]/)
     expect(text).toMatch(/thv_operator_queue_depth\{controller="mcpserver"\} \d/)
     expect(text).toContain('thv_operator_reconcile_seconds_bucket')

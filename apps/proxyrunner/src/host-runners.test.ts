@@ -71,6 +71,7 @@ describe('several runners in one process', () => {
     expect(textOf(2, 'stdout')).toBe(`plain is served at ${await urlOf(2)}\n`)
     expect([textOf(1, 'stderr').includes('"server":"plain"'), textOf(2, 'stderr').includes('"server":"audited"')]).toEqual([false, false])
     expect(await metricsOf(1)).toContain('server="audited"')
+    expect(await metricsOf(1)).toMatch(/^toolhive_memory_releases_total\{result="done"\} \d+$/m)
     expect(await metricsOf(2)).not.toContain('server="audited"')
   })
 
@@ -99,6 +100,19 @@ describe('several runners in one process', () => {
     await expect.poll(() => exitOf(4), { timeout: 60_000 }).toBe(143)
     expect(await listens()).toBe(false)
     expect(await call).toBe('cut off')
+    expect([exitOf(1), exitOf(2)]).toEqual([undefined, undefined])
+  })
+
+  it('of which one is cut off as soon as it starts, or while it serves, it ends alone and leaves no listener behind', async () => {
+    start(5, { name: 'serving' })
+    const url = await urlOf(5)
+    start(6, { name: 'starting' })
+    for (const id of [5, 6]) for (const name of ['SIGTERM', 'SIGKILL']) send({ signal: id, name })
+    await expect.poll(() => [exitOf(5), exitOf(6)], { timeout: 60_000 }).toEqual([137, 137])
+    // The second may have listened for a moment.
+    for (const left of [url, / is served at (\S+)/.exec(textOf(6, 'stdout'))?.[1]])
+      if (left !== undefined) await expect(fetch(left)).rejects.toThrow()
+    expect((await new WireClient(await urlOf(2)).modernCall('echo', { text: 'x' })).status).toBe(200)
     expect([exitOf(1), exitOf(2)]).toEqual([undefined, undefined])
   })
 

@@ -47,7 +47,7 @@ export interface RunnerOptions {
   /** Main module of the worker that reads policies. */
   readonly workerEntry?: URL | undefined
   /** Default: this runner watches the process itself. */
-  readonly addMemoryRelease?: ((metrics: Metrics, signal: AbortSignal) => void) | undefined
+  readonly addMemoryRelease?: ((metrics: Metrics, signal: AbortSignal) => unknown) | undefined
 }
 
 export interface RunningRunner {

@@ -253,6 +253,7 @@ describe('a virtual server', () => {
     const metrics = await get('/metrics')
     expect(metrics).toMatch(/toolhive_vmcp_backend_healthy\{backend="a"\} 1/)
     expect(metrics).toMatch(/toolhive_vmcp_conflicts\{outcome="lost"\} \d/)
+    expect(metrics).toMatch(/^toolhive_memory_releases_total\{result="done"\} \d+$/m)
   })
 
   it('delivers changes of a resource to subscribers of either era', async () => {

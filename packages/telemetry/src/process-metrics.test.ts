@@ -13,7 +13,10 @@ describe('addMemoryRelease', () => {
     const collect = async () => {
       if (fails) throw new Error('no collection')
     }
-    addMemoryRelease(metrics, stopped.signal, { clock, busyMs: () => busy, collect, heap: () => ({ used: 0, size: 64 * 1024 * 1024 }) })
+    const errors: unknown[] = []
+    const heap = () => ({ used: 0, size: 64 * 1024 * 1024 })
+    const onError = (error: unknown) => errors.push(error)
+    const countOfThread = addMemoryRelease(metrics, stopped.signal, { clock, busyMs: () => busy, collect, heap, onError })
     const count = (result: string) =>
       Number(new RegExp(`^toolhive_memory_releases_total\\{result="${result}"\\} (\\d+)`, 'm').exec(metrics.render())?.[1])
     const seconds = async (number: number) => {
@@ -29,6 +32,9 @@ describe('addMemoryRelease', () => {
     fails = true
     await seconds(30)
     expect([count('done'), count('failed')]).toEqual([1, 1])
+    expect(errors).toEqual([new Error('no collection')])
+    countOfThread('done')
+    expect([count('done'), count('failed')]).toEqual([2, 1])
     stopped.abort()
     expect(clock.pending).toBe(0)
   })

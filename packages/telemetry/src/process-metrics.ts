@@ -1,38 +1,49 @@
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
 import { type IdleMemoryOptions, releaseMemoryWhenIdle } from '@thv/kernel/idle-memory'
-import type { Metrics } from './metrics.ts'
+import type { Counter, Metrics } from './metrics.ts'
 
 const RESOLUTION_MS = 20
 const NANOSECONDS = 1e9
 
-type IdleOptions = Pick<IdleMemoryOptions, 'clock' | 'busyMs' | 'collect' | 'heap'>
+type IdleOptions = Pick<IdleMemoryOptions, 'clock' | 'busyMs' | 'collect' | 'heap' | 'onError'>
 
-/** Gives memory back after each burst until the signal aborts, and counts how often. */
-export function addMemoryRelease(metrics: Metrics, signal: AbortSignal, idle: IdleOptions = {}): void {
-  sharedMemoryRelease(signal, idle)(metrics, signal)
+export type ReleaseResult = 'done' | 'failed'
+
+/** Gives memory back after each burst until the signal aborts, and counts how often. Returns how a thread's own releases are counted too. */
+export function addMemoryRelease(metrics: Metrics, signal: AbortSignal, idle: IdleOptions = {}): (result: ReleaseResult) => void {
+  const own = sharedMemoryRelease(signal, idle)(metrics, signal)
+  return (result) => own[result].inc()
 }
 
 /** For programs that share a process: one watch gives memory back for all of them, and each counts it in its own metrics. */
-export function sharedMemoryRelease(processSignal: AbortSignal, idle: IdleOptions = {}): (metrics: Metrics, signal: AbortSignal) => void {
+export function sharedMemoryRelease(
+  processSignal: AbortSignal,
+  idle: IdleOptions = {},
+): (metrics: Metrics, signal: AbortSignal) => ReleaseCounters {
   const counters = new Set<ReleaseCounters>()
-  const count = (result: keyof ReleaseCounters) => {
+  const count = (result: ReleaseResult) => {
     for (const each of counters) each[result].inc()
   }
-  releaseMemoryWhenIdle({ ...idle, signal: processSignal, onCollected: () => count('done'), onError: () => count('failed') })
+  const onError = (error: unknown) => {
+    count('failed')
+    idle.onError?.(error)
+  }
+  releaseMemoryWhenIdle({ ...idle, signal: processSignal, onCollected: () => count('done'), onError })
   return (metrics, signal) => {
     const own = releaseCounters(metrics)
     counters.add(own)
     signal.addEventListener('abort', () => counters.delete(own), { once: true })
+    return own
   }
 }
 
-function releaseCounters(metrics: Metrics) {
+function releaseCounters(metrics: Metrics): ReleaseCounters {
   const help = 'Collections that gave memory back after a burst of work.'
   const releases = metrics.counter({ name: 'toolhive_memory_releases_total', help, labels: ['result'] })
   return { done: releases.with('done'), failed: releases.with('failed') }
 }
 
-type ReleaseCounters = ReturnType<typeof releaseCounters>
+type ReleaseCounters = Readonly<Record<ReleaseResult, Counter>>
 
 /** Memory, CPU and event loop of this process, read when the page is rendered. Dispose to stop the measuring. */
 export function addProcessMetrics(metrics: Metrics): Disposable {

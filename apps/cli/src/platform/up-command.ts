@@ -7,9 +7,10 @@ import { type Platform, startPlatform } from '@thv/cluster/platform/platform'
 import { peerLookupProblem } from '@thv/http/server/peer-lookup'
 import { systemClock } from '@thv/kernel/clock'
 import { errorMessage, isThvError, ThvError } from '@thv/kernel/errors'
-import { releaseMemoryWhenIdle } from '@thv/kernel/idle-memory'
 import { memorySettingProblems } from '@thv/programs/memory-settings'
 import type { Logger } from '@thv/telemetry/log'
+import { createMetrics } from '@thv/telemetry/metrics'
+import { addMemoryRelease, addProcessMetrics } from '@thv/telemetry/process-metrics'
 import { DATA_FOLDER, KUBECONFIG_FILE, withCluster } from '../cluster/open-cluster.ts'
 import { createPatience } from '../cluster/patience.ts'
 import { findRunning, noteRunning, writePrivate } from '../local-platform/running-platform.ts'
@@ -105,6 +106,8 @@ async function runSteps({ folder, options, env, since }: Starting, { log, steps 
   }
   steps.step('Building the programs')
   const parts = await loadPlatformParts(env.variables, { oneProxyProcess: options.oneProxyProcess })
+  const metrics = createMetrics()
+  using _process = addProcessMetrics(metrics)
   const platform = await startPlatform({
     folder,
     port: portOf(options.port),
@@ -112,6 +115,7 @@ async function runSteps({ folder, options, env, since }: Starting, { log, steps 
     env: env.variables,
     shared: options.shared,
     log,
+    metricsPage: () => metrics.render(),
     onStep: (step) => steps.step(step),
   }).catch((error: unknown) => {
     throw withAdvice(error, { folder, port: options.port })
@@ -131,10 +135,8 @@ async function runSteps({ folder, options, env, since }: Starting, { log, steps 
     if (options.bare) steps.end()
     else await finishStart({ folder, options, env, since }, steps)
     flushCompileCache() // now, because a platform may be killed, and because V8 forgets code that has not run for long
-    releaseMemoryWhenIdle({
-      signal: stopped.signal,
-      onError: (error) => log.warn('cannot give memory back', { error: errorMessage(error) }),
-    })
+    const onError = (error: unknown) => log.warn('cannot give memory back', { error: errorMessage(error) })
+    addMemoryRelease(metrics, stopped.signal, { onError })
     await interruption(env)
   } catch (error) {
     if (!env.signal?.aborted) throw error // Ctrl-C while it started is an end like any other

@@ -4,6 +4,7 @@ import { snapshotTransferList } from '@thv/catalog/snapshot/snapshot-data'
 import { createHandlers } from '@thv/catalog/sources/handlers'
 import { createOutbound } from '@thv/http/outbound/outbound'
 import { systemClock } from '@thv/kernel/clock'
+import { releaseMemoryWhenIdle } from '@thv/kernel/idle-memory'
 import type { Logger } from '@thv/telemetry/log'
 import { openPostgresStore } from '../store/postgres/postgres-store.ts'
 import type { RegistryStore } from '../store/registry-store.ts'
@@ -32,7 +33,15 @@ export async function runEngineWorker(): Promise<void> {
       publish: (publication) => post({ kind: 'publication', publication }, transferList(publication)),
     })
     post({ kind: 'ready' })
+    const closing = new AbortController()
+    // Its heap is not that of the main thread, and most of the garbage of a load is here.
+    releaseMemoryWhenIdle({
+      signal: closing.signal,
+      onCollected: () => post({ kind: 'released', result: 'done' }),
+      onError: () => post({ kind: 'released', result: 'failed' }),
+    })
     await answer(port, core, post)
+    closing.abort()
     await core[Symbol.asyncDispose]()
   } catch (e) {
     post({ kind: 'broken', error: sentError(e) })

@@ -2,6 +2,7 @@ import { createBackoff } from '@thv/kernel/backoff'
 import { type Clock, systemClock } from '@thv/kernel/clock'
 import { errorMessage, ThvError } from '@thv/kernel/errors'
 import type { Logger } from '@thv/telemetry/log'
+import type { ReleaseResult } from '@thv/telemetry/process-metrics'
 import type { RegistryConfig } from '../config/registry-config.ts'
 import { createWaker, endsWithin } from '../sync/waker.ts'
 import { allEntries } from './all-entries.ts'
@@ -18,6 +19,8 @@ export interface EngineWorkerOptions {
   readonly entry: URL
   readonly log: Logger
   readonly clock?: Clock
+  /** The thread has given memory back. */
+  readonly onReleased?: ((result: ReleaseResult) => void) | undefined
 }
 
 export interface EngineWorker extends RegistryEngine {
@@ -30,7 +33,7 @@ const CLOSE_MS = 20_000
 
 /** Starts the engine in a thread of its own. Rejects if it cannot start the first time; later it is started again for as long as it takes. */
 export async function startEngineWorker(options: EngineWorkerOptions): Promise<EngineWorker> {
-  const { entry, log, clock = systemClock } = options
+  const { entry, log, clock = systemClock, onReleased = () => undefined } = options
   let config = options.config
   let link: WorkerLink
   let down: string | undefined
@@ -43,7 +46,7 @@ export async function startEngineWorker(options: EngineWorkerOptions): Promise<E
   const gate = createPublicationGate({ clock, pass: served.accept })
 
   async function start(): Promise<void> {
-    link = startWorker({ config, entry, log, clock, onPublication: gate.accept })
+    link = startWorker({ config, entry, log, clock, onPublication: gate.accept, onReleased })
     if (!(await endsWithin(clock, START_MS, link.ready))) {
       await link.terminate()
       throw new ThvError('timeout', 'the engine of the registry did not start in time')

@@ -2,6 +2,7 @@ import { Worker } from 'node:worker_threads'
 import type { Clock } from '@thv/kernel/clock'
 import { errorMessage, ThvError } from '@thv/kernel/errors'
 import type { Logger } from '@thv/telemetry/log'
+import type { ReleaseResult } from '@thv/telemetry/process-metrics'
 import type { RegistryConfig } from '../config/registry-config.ts'
 import { endsWithin } from '../sync/waker.ts'
 import { levelOf } from './forwarding-logger.ts'
@@ -15,6 +16,7 @@ export interface LinkOptions {
   readonly log: Logger
   readonly clock: Clock
   readonly onPublication: (publication: Publication) => void
+  readonly onReleased: (result: ReleaseResult) => void
 }
 
 /** One worker, from its start to its end. */
@@ -62,6 +64,8 @@ export function startWorker(options: LinkOptions): WorkerLink {
         return pending.get(message.id)?.reject(receivedError(message.error))
       case 'publication':
         return options.onPublication(message.publication)
+      case 'released':
+        return options.onReleased(message.result)
       case 'log':
         log[message.level](message.message, message.fields)
     }

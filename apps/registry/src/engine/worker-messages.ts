@@ -1,5 +1,6 @@
 import { type ErrorCode, errorMessage, isThvError, ThvError } from '@thv/kernel/errors'
 import type { LogLevel } from '@thv/telemetry/log'
+import type { ReleaseResult } from '@thv/telemetry/process-metrics'
 import type { RegistryConfig } from '../config/registry-config.ts'
 import type { CoreAdmin } from './engine-core.ts'
 import type { Publication, ViewTarget } from './publication.ts'
@@ -25,6 +26,8 @@ export type FromWorker =
   | { readonly kind: 'result'; readonly id: number; readonly value: unknown }
   | { readonly kind: 'failure'; readonly id: number; readonly error: SentError }
   | { readonly kind: 'publication'; readonly publication: Publication }
+  /** It has given memory back. */
+  | { readonly kind: 'released'; readonly result: ReleaseResult }
   | { readonly kind: 'log'; readonly level: LogLevel; readonly message: string; readonly fields: Record<string, unknown> }
 
 /** An error on its way through a message port, where classes are lost. */

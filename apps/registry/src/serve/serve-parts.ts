@@ -25,11 +25,14 @@ export function createParts(options: RealPartsOptions): ServeParts {
   const { log, clock, env, entry, signal } = options
   const metrics = createMetrics()
   let countAnswer: ReturnType<typeof addRegistryMetrics> | undefined
+  let countRelease: ReturnType<typeof addMemoryRelease> | undefined
+  const startWorker = (config: RegistryConfig) =>
+    startEngineWorker({ config, entry, log, clock, onReleased: (result) => countRelease?.(result) })
   return {
     async startEngine(config) {
-      const engine = options.startEngine ? await options.startEngine(config) : await startEngineWorker({ config, entry, log, clock })
+      const engine = options.startEngine ? await options.startEngine(config) : await startWorker(config)
       addProcessMetrics(metrics)
-      addMemoryRelease(metrics, signal)
+      countRelease = addMemoryRelease(metrics, signal)
       countAnswer = addRegistryMetrics(metrics, engine)
       return engine
     },

@@ -46,7 +46,9 @@ describe('serve', () => {
     expect(registry.printed()).toContain(`curl '${registry.url}/registry/default/v0.1/servers?limit=5'`)
     expect(await statusOf(`${registry.url}/health`)).toBe(200)
     expect(await statusOf(`${registry.internalUrl}/version`)).toBe(200)
-    expect((await ask(`${registry.internalUrl}/metrics`)).body).toContain('thv_registry_requests_total')
+    const metrics = (await ask(`${registry.internalUrl}/metrics`)).body
+    expect(metrics).toContain('thv_registry_requests_total')
+    expect(metrics).toMatch(/^toolhive_memory_releases_total\{result="done"\} \d+$/m)
     expect(await statusOf(`${registry.internalUrl}/registry/default/v0.1/servers`)).toBe(404)
     expect(await statusOf(`${registry.url}/metrics`)).toBe(404)
   })

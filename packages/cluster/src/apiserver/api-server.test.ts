@@ -54,6 +54,14 @@ describe('the embedded API server', () => {
     expect((await request(`${server.url}/version`, { caPem: server.caPem })).json()['gitVersion']).toBe('v1.34.1+thv')
   })
 
+  it('has a page with metrics for those who have a token, if it is given one', async () => {
+    expect((await call(await start(), '/metrics')).status).toBe(404)
+    const server = await start({ metricsPage: () => 'answers_total 1\n' })
+    const page = await call(server, '/metrics')
+    expect([page.status, page.text]).toEqual([200, 'answers_total 1\n'])
+    expect((await request(`${server.url}/metrics`, { caPem: server.caPem })).status).toBe(401)
+  })
+
   it('refuses to act as somebody else, since it could not say what they may do', async () => {
     const server = await start()
     const answer = await call(server, MAPS, { headers: { 'impersonate-user': 'bob' } })

@@ -34,6 +34,8 @@ export interface ApiServerOptions {
   readonly schemas?: KindSchemas
   /** Tokens besides the administrator's. */
   readonly users?: Readonly<Record<string, User>>
+  /** The page at `/metrics`, in the text format of Prometheus. Without it there is none. */
+  readonly metricsPage?: (() => string) | undefined
   /** Told of surprises only: what a client does wrong is answered. */
   readonly onError?: (error: unknown) => void
 }
@@ -72,7 +74,7 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Em
     const accounts = new AccountTokens(createTokenKey(identity.serviceAccountKey), store, clock)
     const registry = new KindRegistry(store, options.schemas ?? kindSchemas)
     let streams: PodStreams | undefined
-    const env: ApiEnv = { store, registry, clock, serviceRange, accounts, podStreams: () => streams }
+    const env: ApiEnv = { store, registry, clock, serviceRange, accounts, podStreams: () => streams, metricsPage: options.metricsPage }
     ensureNamespaces(env)
     const tokens = new Tokens()
     tokens.add(identity.adminToken, { name: 'admin', groups: ['system:masters', 'system:authenticated'] })

@@ -37,6 +37,7 @@ export interface FrontEnv extends ApiEnv {
   readonly upgrade: Upgrade | undefined
 }
 
+const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 const SELF_REVIEWS = '/apis/authentication.k8s.io/v1/selfsubjectreviews'
 const OPEN_PATHS: ReadonlySet<string> = new Set(['/healthz', '/livez', '/readyz', '/version', '/version/'])
 
@@ -225,10 +226,12 @@ function acceptsKeySet(accept: string | undefined): boolean {
   return types.some((type) => type === '*/*' || type === 'application/jwk-set+json')
 }
 
-function answerDocument(exchange: Exchange, { registry, accounts }: FrontEnv): void {
+function answerDocument(exchange: Exchange, { registry, accounts, metricsPage }: FrontEnv): void {
   if (exchange.method !== 'GET' && exchange.method !== 'HEAD') throw exchange.path.startsWith('/api') ? noSuchPath() : methodNotAllowed()
   const path = exchange.path.replace(/\/+$/, '') || '/'
   if (path === '/healthz' || path === '/livez' || path === '/readyz') sendText(exchange, 'ok')
+  else if (path === '/metrics' && metricsPage !== undefined)
+    sendBytes(exchange, 200, { type: METRICS_TYPE, body: Buffer.from(metricsPage()), headers: ['Cache-Control', 'no-store'] })
   else if (path === '/openid/v1/jwks') {
     if (!acceptsKeySet(headerOf(exchange, 'accept')))
       throw notAcceptable('406: Not Acceptable\n\nAvailable representations: application/jwk-set+json')

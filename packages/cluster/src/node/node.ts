@@ -65,7 +65,7 @@ export async function startNode(options: NodeOptions): Promise<LocalNode> {
     podEnv: options.podEnv,
     folder,
     mark,
-    sharedProcesses: new SharedProcesses({ folder, mark: `${mark}shared` }),
+    sharedProcesses: new SharedProcesses({ folder, mark: `${mark}shared`, clock }),
     timings: { ...KUBELET_TIMINGS, ...options.timings },
     ...(options.logLimits && { logLimits: options.logLimits }),
     onError,

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Pod } from '@thv/kube/objects/builtin-kinds'
 import { pods } from '@thv/kube/objects/resource-types'
@@ -79,6 +80,31 @@ describe('pods whose programs share a process', () => {
     expect(await fixture.logs(well)).not.toMatch(/Error|stopping/)
     await eventually(async () => (await pidOf(bad)) === (await pidOf(well)))
     expect(await pidOf(bad)).toBe(await pidOf(well))
+  })
+
+  it('end alone when they do not stop in time while the process runs', async () => {
+    const well = await start('well')
+    const pid = await pidOf(well)
+    expect(await pidOf(await start('lingering', 'linger'))).toBe(pid)
+    await remove('lingering')
+    await fixture.untilGone('lingering')
+    expect(await pidOf(await start('next'))).toBe(pid)
+    expect(stateOf((await fixture.get('well')) ?? well)).toMatchObject({ restartCount: 0, ready: true })
+    expect(await fixture.logs(well)).not.toContain('stopping')
+  })
+
+  it('end alone when they are deleted while they start, or at once', async () => {
+    const well = await start('well')
+    const pid = await pidOf(well)
+    for (let round = 0; round < 8; round++) {
+      const name = `brief-${round}`
+      await declare(name, 'linger')
+      await setTimeout(4 * round) // at another step of its start each time
+      await fixture.client.delete(pods, { namespace: NAMESPACE, name }, { gracePeriodSeconds: round % 2 })
+      await fixture.untilGone(name)
+    }
+    expect(await pidOf(await start('next'))).toBe(pid)
+    expect(stateOf((await fixture.get('well')) ?? well)).toMatchObject({ restartCount: 0, ready: true })
   })
 
   it('share a hang: the process is killed when one of them does not stop in time, and the others start again', async () => {

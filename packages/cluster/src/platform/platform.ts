@@ -41,6 +41,8 @@ export interface PlatformOptions {
   /** Serve every user of this machine, not only the one who starts the platform, and root. */
   readonly shared?: boolean | undefined
   readonly log: PlatformLog
+  /** At `/metrics` of the API server. */
+  readonly metricsPage?: (() => string) | undefined
   /** Called when a step of the start begins, with a few words for people. */
   readonly onStep?: ((step: string) => void) | undefined
   readonly clock?: Clock
@@ -101,6 +103,7 @@ async function start(options: PlatformOptions, life: Lifecycle): Promise<Platfor
     serviceRange: claimed.serviceRange,
     clock,
     onError,
+    metricsPage: options.metricsPage,
     ...(options.port === undefined ? {} : { port: options.port }),
   })
   life.onShutdown('API server', () => server.close(), { timeoutMs: PART_STOP_MS })

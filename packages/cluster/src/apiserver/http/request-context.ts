@@ -25,6 +25,7 @@ export interface ApiEnv {
   readonly accounts: AccountTokens
   /** Of the node that runs the pods; undefined without one. */
   podStreams(): PodStreams | undefined
+  readonly metricsPage: (() => string) | undefined
 }
 
 /** One request for a resource. */

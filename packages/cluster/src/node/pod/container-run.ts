@@ -162,7 +162,7 @@ export class ContainerRun {
   #fail(bind: Bind): void {
     this.#failure = bind
     this.#input.context.event('Warning', bind.reason, bind.message)
-    this.process.kill()
+    this.process.killAll() // whoever of a shared process listens there
   }
 
   async #hook(kind: 'PostStart' | 'PreStop', handler: HandlerSpec, signal: AbortSignal): Promise<HandlerResult> {

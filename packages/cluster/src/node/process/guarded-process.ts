@@ -31,8 +31,10 @@ export interface GuardedProcess {
   readonly ended: Promise<ProcessEnd>
   /** To the program alone, as to the first process of a container. */
   signal(name: NodeJS.Signals): void
-  /** The whole group, at once. */
+  /** The whole group, at once. Of a program that shares its process, the program alone, if the process still runs. */
   kill(): void
+  /** With the programs that share its process. */
+  killAll(): void
 }
 
 export interface ProcessEnd {
@@ -92,6 +94,9 @@ export async function startGuarded(command: GuardedCommand): Promise<GuardedProc
         })
     })
   })
+  const kill = () => {
+    if (isRunning) sendSignal(-pid, 'SIGKILL')
+  }
   return {
     pid,
     start: processStart(pid) ?? 'ended',
@@ -102,9 +107,8 @@ export async function startGuarded(command: GuardedCommand): Promise<GuardedProc
     signal(name) {
       if (isRunning) sendSignal(pid, name)
     },
-    kill() {
-      if (isRunning) sendSignal(-pid, 'SIGKILL')
-    },
+    kill,
+    killAll: kill,
   }
 }
 

@@ -1,5 +1,6 @@
 import { createInterface } from 'node:readline'
 import { PassThrough } from 'node:stream'
+import type { Clock, Timer } from '@thv/kernel/clock'
 import { encodeMessage, readFromHost, type ToHost } from '@thv/programs/shared-process/messages'
 import type { GuardedCommand, GuardedProcess, ProcessEnd } from './guarded-process.ts'
 import { killMarked } from './process-table.ts'
@@ -8,18 +9,22 @@ import { killMarked } from './process-table.ts'
 const FULL = 256 << 10
 /** From here on nothing is read from any of them: one of them prints without a pause. */
 const MOST = 4 << 20
+/** How long a program may take to say that it has been cut off. Later, the process does not run any more. */
+const CUT_OFF_MS = 2_000
 
 /** A process that runs programs for several containers (ADR 0028). Ends with the last of them. */
 export class SharedProcess {
   /** Never rejects. */
   readonly ended: Promise<void>
   readonly #host: GuardedProcess
+  readonly #clock: Clock
   readonly #programs = new Map<number, HostedProcess>()
   #next = 1
   #isOpen = true
 
-  constructor(host: GuardedProcess) {
+  constructor(host: GuardedProcess, clock: Clock) {
     this.#host = host
+    this.#clock = clock
     const lines = createInterface({ input: host.stdout })
     lines.on('line', (line) => this.#read(line))
     host.stderr.on('data', (bytes: Buffer) => this.#toAll(bytes))
@@ -33,7 +38,7 @@ export class SharedProcess {
     if (!this.#isOpen) return undefined
     const id = this.#next++
     const program = new HostedProcess({
-      ...{ id, mark, host: this.#host, send: (message) => this.#send(message) },
+      ...{ id, mark, host: this.#host, clock: this.#clock, send: (message) => this.#send(message) },
       onOutput: () => this.#flow(),
     })
     this.#programs.set(id, program)
@@ -98,6 +103,7 @@ interface HostedProcessOptions {
   readonly id: number
   readonly mark: string
   readonly host: GuardedProcess
+  readonly clock: Clock
   readonly send: (message: ToHost) => void
   /** Some of its output was read. */
   readonly onOutput: () => void
@@ -115,6 +121,8 @@ class HostedProcess implements GuardedProcess {
   readonly #end = Promise.withResolvers<ProcessEnd>()
   #isHeld = false
   #isRunning = true
+  #isSignaled = false
+  #cutOff: Timer | undefined
 
   constructor(options: HostedProcessOptions) {
     this.#options = options
@@ -129,12 +137,24 @@ class HostedProcess implements GuardedProcess {
   }
 
   signal(name: NodeJS.Signals): void {
+    this.#isSignaled = true
     if (this.#isRunning) this.#options.send({ signal: this.#options.id, name })
   }
 
-  /** There is no way to end one program of a process at once: it takes the others with it, and they start again. */
+  /**
+   * Cuts the program off: its listeners and connections are closed at once, and what it still does ends with its own shutdown. The others go
+   * on. If even that is not done in time, the event loop hangs: then the process is killed, and the others start again.
+   */
   kill(): void {
-    if (this.#isRunning) this.#options.host.kill()
+    if (!this.#isRunning || this.#cutOff !== undefined) return
+    const { clock, host } = this.#options
+    if (!this.#isSignaled) this.signal('SIGTERM')
+    this.signal('SIGKILL')
+    this.#cutOff = clock.setTimer(CUT_OFF_MS, () => host.kill())
+  }
+
+  killAll(): void {
+    if (this.#isRunning) this.#options.host.killAll()
   }
 
   write(name: 'stdout' | 'stderr', bytes: Buffer): void {
@@ -152,6 +172,7 @@ class HostedProcess implements GuardedProcess {
 
   died(end: ProcessEnd): void {
     this.#isRunning = false
+    this.#cutOff?.cancel()
     void killMarked(this.#options.mark) // what was run in the container beside it
       .catch(() => undefined) // best effort
       .then(() => this.#end.resolve(end))

@@ -1,3 +1,4 @@
+import { type Clock, systemClock } from '@thv/kernel/clock'
 import { type GuardedCommand, type GuardedProcess, startGuarded } from './guarded-process.ts'
 import { SharedProcess } from './shared-process.ts'
 
@@ -14,6 +15,7 @@ export interface SharedProcessesOptions {
   readonly folder: string
   /** Begins the mark of every one of them. */
   readonly mark: string
+  readonly clock?: Clock
 }
 
 /** Processes that run the programs of several pods: one for each kind of program, started for the first and ended with the last. */
@@ -44,10 +46,10 @@ export class SharedProcesses {
   }
 
   #open(key: string, file: string, { args, env }: HostCommand): Promise<SharedProcess> {
-    const { folder, mark } = this.#options
+    const { folder, mark, clock = systemClock } = this.#options
     const { PATH = '/usr/local/bin:/usr/bin:/bin', LANG = 'C.UTF-8' } = process.env
     const command = { file, args, env: { PATH, LANG, ...env }, cwd: folder, stdin: true, mark: `${mark}${++this.#count}.` }
-    const starting = startGuarded(command).then((host) => new SharedProcess(host))
+    const starting = startGuarded(command).then((host) => new SharedProcess(host, clock))
     this.#processes.set(key, starting)
     void starting.then(
       ({ ended }) => ended.then(() => this.#forget(key, starting)),

@@ -7,6 +7,7 @@ import { runHost } from '@thv/programs/shared-process/run-host'
 
 const FAULTS: Readonly<Record<string, (program: HostedProgram) => void>> = {
   none: () => {},
+  linger: () => {}, // its shutdown does not end
   throw: () => setTimeout(() => throwIt('thrown'), 100),
   reject: () => void Promise.reject(new Error('rejected')),
   exit: (program) => setTimeout(() => program.exit(7), 100),
@@ -35,6 +36,7 @@ async function main(program: HostedProgram): Promise<void> {
       FAULTS[fault]?.(program)
       await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
       program.writeError('stopping\n')
+      if (fault === 'linger') await new Promise(() => {})
     },
     { proc: program, printError: (line) => program.writeError(`${line}\n`) },
   )
