@@ -162,7 +162,7 @@ export class ContainerRun {
   #fail(bind: Bind): void {
     this.#failure = bind
     this.#input.context.event('Warning', bind.reason, bind.message)
-    this.process.killAll() // whoever of a shared process listens there
+    this.process.killAll() // which program of a shared process listens there is not known
   }
 
   async #hook(kind: 'PostStart' | 'PreStop', handler: HandlerSpec, signal: AbortSignal): Promise<HandlerResult> {
