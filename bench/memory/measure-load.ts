@@ -82,11 +82,9 @@ export async function measureLoad(options: LoadOptions): Promise<LoadFigures> {
     const minute = (name: State['name']) => minuteMb.get(`${transport} ${name}`) ?? Number.NaN
     return [
       figure(`RSS at ${SESSIONS} sessions`, 'MB', { what: 'atWorkMb', limit: transport === 'http' ? 0.72 : 0.75 }),
-      figure('RSS ten seconds after', 'MB', { what: 'afterMb' }),
-      {
-        ...{ name: `${transport}: RSS after a quiet minute`, unit: 'MB', value: minute('now'), baseline: minute('before') },
-        aim: { of: 'ratio', limit: 0.65 },
-      },
+      figure('RSS ten seconds after', 'MB', { what: 'afterMb', limit: 0.65 }),
+      // For information: until then V8 has given back by itself what the state before did not need any more.
+      { name: `${transport}: RSS after a quiet minute`, unit: 'MB', value: minute('now'), baseline: minute('before') },
       figure('CPU per call', 'µs', { what: 'cpuUsPerCall', limit: 1.05 }),
       figure('p99 of a call', 'ms', { what: 'p99Ms', limit: 1.1 }),
       figure(`CPU per call, results of 1 MB, ${SESSIONS} at once`, 'µs', { what: 'largeCpuUs', limit: 1.1 }),
