@@ -8,7 +8,7 @@ import { type PodPlace, podReadyMs } from './pod-ready.ts'
 import { callQuickStart, runUp } from './up.ts'
 
 export interface PlatformFigures {
-  /** `thv up` without servers, on an empty folder, until it says that it runs. */
+  /** `thv up` without servers, on an empty folder and with compiled programs, until it says that it runs. */
   readonly emptyStartSeconds: number
   /** Of the platform's own process, some seconds later. */
   readonly idleMb: number
@@ -21,9 +21,12 @@ export interface PlatformFigures {
 }
 
 export async function measurePlatform(log: (line: string) => void): Promise<PlatformFigures> {
-  for (const app of ['cli', 'operator', 'proxyrunner', 'registry']) await ensureBundle(`apps/${app}/src/main.ts`)
+  for (const app of ['cli', 'operator', 'proxyrunner', 'registry', 'vmcp']) await ensureBundle(`apps/${app}/src/main.ts`)
   const folder = await mkdtemp(join(tmpdir(), 'thv-bench-platform-'))
   try {
+    // The first start after a build compiles its programs and keeps the result; what it is compared with is compiled already.
+    const compiling = await runUp(join(folder, 'compiling'), ['--no-examples'])
+    await compiling.stop()
     log('thv up, empty …')
     const empty = await runUp(join(folder, 'empty'), ['--no-examples'])
     await sleep(3_000)

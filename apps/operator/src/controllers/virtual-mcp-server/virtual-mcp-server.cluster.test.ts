@@ -162,8 +162,10 @@ describeCluster('VirtualMCPServer', () => {
     await hasReason('bystander', 'GroupRefValidated', 'GroupRefValid')
     await quiet()
     const before = reconciles().length
-    await admin.patch(mcpServerType, at('orders'), { kind: 'merge', body: { spec: { proxyPort: 9090 } } })
-    await eventually('the file follows', async () => JSON.stringify((await configOf('joined')).backends).includes(':9090/mcp'))
+    // Another one than that of a first try.
+    const proxyPort = ((await admin.get(mcpServerType, at('orders'))).spec.proxyPort ?? 9089) + 1
+    await admin.patch(mcpServerType, at('orders'), { kind: 'merge', body: { spec: { proxyPort } } })
+    await eventually('the file follows', async () => JSON.stringify((await configOf('joined')).backends).includes(`:${proxyPort}/mcp`))
     await quiet()
     const woken = new Set(reconciles().slice(before))
     expect(woken).toContain('virtualmcpserver joined')
