@@ -57,6 +57,25 @@ describe('workflows that run', () => {
     expect(await here.find(SESSION, eventId)).toBeUndefined()
   })
 
+  it('of clients that are away when they are found are reported later, however many there are', async () => {
+    const { clock, open } = replicas()
+    const here = open()
+    const dying = open({ update: () => Promise.reject(new Error('away')) })
+    const left = []
+    for (let i = 0; i < 1_001; i++) {
+      const session = { ...SESSION, id: `session-${i}`, party: `principal ${i}` }
+      const { stream, id: eventId } = events()
+      await dying.open({ session, requestId: i, stream, onLost: () => undefined })?.begin()
+      left.push({ session, eventId })
+    }
+    await clock.advance(LEASE_MS)
+    for (const { session, eventId } of left) expect(await here.find(session, eventId, () => true)).toBeUndefined()
+    // One more than are remembered: only the oldest is lost.
+    const told = await Promise.all(left.map(({ session, eventId }) => here.find(session, eventId)))
+    expect(told.filter((each) => typeof each === 'object')).toHaveLength(1_000)
+    expect(told[0]).toBeUndefined()
+  })
+
   it('leave nothing behind when they end, also when that is before they have begun', async () => {
     const { clock, store, open } = replicas()
     const workflows = open()

@@ -101,12 +101,19 @@ export class RunningWorkflows {
   async #claim(ref: SessionRef, left: Stored, version: number): Promise<Stored | undefined> {
     // Remembered until the client receives it: if the answer to the write is lost, the client comes again.
     const claim = this.#untold.get(ref.id) ?? randomUUID()
-    if (this.#untold.size >= MAX_UNTOLD) this.#untold.clear()
-    this.#untold.set(ref.id, claim)
+    this.#remember(ref.id, claim)
     const answer = await this.#options.store.update(ref, { ...left, reportedBy: claim }, version)
     const claimed = answer.outcome === 'missing' ? undefined : leftOf(answer.session.value)
     if (claimed?.reportedBy !== claim) this.#untold.delete(ref.id)
     return claimed
+  }
+
+  /** Where there are too many, the oldest one goes: its record is the first to expire, and its client the last to be expected. */
+  #remember(id: string, claim: string): void {
+    this.#untold.delete(id)
+    const oldest = this.#untold.size < MAX_UNTOLD ? undefined : this.#untold.keys().next().value
+    if (oldest !== undefined) this.#untold.delete(oldest)
+    this.#untold.set(id, claim)
   }
 
   /** This replica stops, and what still runs is cut off: others may tell of it at once. */
