@@ -89,6 +89,7 @@ describe('members of a group', () => {
       fromFile.map(({ authConfigRef: _, ...backend }) => backend),
     )
     expect(dynamic.backends.map(({ name }) => name)).toEqual(['exchanged', 'guarded', 'local', 'plain'])
+    expect([...dynamic.ready]).toEqual(['exchanged', 'guarded', 'plain'])
     expect(dynamic.backends.find(({ name }) => name === 'guarded')?.headers).toEqual({ 'x-a': 'a', 'x-b': 'v4lue', 'x-key': 'v4lue' })
   })
 

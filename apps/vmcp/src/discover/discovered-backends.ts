@@ -16,6 +16,8 @@ export interface Discovered {
   readonly backends: readonly ResolvedBackend[]
   readonly leftOut: readonly LeftOut[]
   readonly warnings: readonly LeftOut[]
+  /** Names of backends whose resources say that they serve. Empty where nothing says so. */
+  readonly ready: ReadonlySet<string>
 }
 
 /** Values of one key; `unknown` while it has not been read. */
@@ -35,20 +37,22 @@ export function discoveredBackends(members: readonly ResolvedMember[], options: 
   const backends: ResolvedBackend[] = []
   const leftOut: LeftOut[] = []
   const warnings: LeftOut[] = []
+  const ready = new Set<string>()
   for (const found of members) {
     if (!found.ok) {
       leftOut.push({ kind: found.kind, name: found.name, ...found.problem })
       continue
     }
-    const { kind, backend, warning } = found.member
+    const { kind, backend, warning, isReady } = found.member
     const resolved = resolveMember(found.member, options)
     if ('reason' in resolved) leftOut.push({ kind, name: backend.name, ...resolved })
     else backends.push(resolved)
+    if (isReady) ready.add(backend.name)
     if (!('reason' in resolved)) warnings.push(...shadowed(resolved, options.config).map((problem) => ({ kind, ...problem })))
     const isSettled = Object.hasOwn(options.config.outgoingAuth.backends, backend.name)
     if (warning !== undefined && !isSettled && !('reason' in resolved)) warnings.push({ kind, name: backend.name, ...warning })
   }
-  return { backends, leftOut, warnings }
+  return { backends, leftOut, warnings, ready }
 }
 
 /** Passed headers that the backend has of its own: those win. */

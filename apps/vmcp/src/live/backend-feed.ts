@@ -60,5 +60,5 @@ export class FileFeed implements BackendFeed {
 /** Backends of a file, with what is worth a look. */
 export function fixedBackends(backends: readonly ResolvedBackend[], config: VmcpConfig): Discovered {
   const warnings = backends.flatMap((backend) => shadowed(backend, config).map((problem) => ({ kind: 'backend', ...problem })))
-  return { backends, leftOut: [], warnings }
+  return { backends, leftOut: [], warnings, ready: new Set() }
 }

@@ -138,6 +138,42 @@ describe('a configuration that changes while the server runs', () => {
     expect(inForce()).toEqual([[second], undefined, []])
   })
 
+  it('looks for a backend whose resource has become ready, once', async () => {
+    const text = documentOf([{ name: 'a', url: 'http://127.0.0.1:1/mcp' }])
+    const looks: string[] = []
+    let ready: readonly string[] = ['a']
+    const server = new LiveServer({
+      ...{ live: new LiveConfig(parseVmcpConfig(text, 'test'), text), policies: undefined, env: {}, discovered: undefined },
+      ...{ log: new CollectingLog(), metrics: createMetrics() },
+      feed: {
+        resolve: async () => ({ backends: [], leftOut: [], warnings: [], ready: new Set(ready) }),
+        close: async () => undefined,
+      },
+      roster: { apply: () => ({ joined: [], left: [] }) } as unknown as LiveServerOptions['roster'],
+      view: { look: (name: string) => looks.push(name) } as unknown as LiveServerOptions['view'],
+      offer: {} as LiveServerOptions['offer'],
+    })
+    const applied = () => {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      server.onChange(resolve)
+      server.request()
+      return promise
+    }
+    for (const [next, expected] of [
+      [['a'], ['a']],
+      [['a', 'b'], ['b']],
+      [['a', 'b'], []],
+      [['b'], []],
+      [['a', 'b'], ['a']],
+    ] as const) {
+      ready = next
+      looks.length = 0
+      await applied()
+      expect(looks).toEqual(expected)
+    }
+    await server.close()
+  })
+
   it('applies one that comes while the one before it is refused', async () => {
     const textOf = (note: string) => documentOf([{ name: 'a', url: 'http://127.0.0.1:1/mcp' }], { metadata: { note } })
     const live = new LiveConfig(parseVmcpConfig(textOf('first'), 'test'), textOf('first'))
@@ -146,7 +182,7 @@ describe('a configuration that changes while the server runs', () => {
     const server = new LiveServer({
       ...{ live, policies: undefined, env: {}, log: new CollectingLog(), metrics: createMetrics(), discovered: undefined },
       feed: {
-        resolve: async ({ metadata }) => (metadata['note'] === 'bad' ? await refused.promise : { backends: [], leftOut: [], warnings: [] }),
+        resolve: async ({ metadata }) => (metadata['note'] === 'bad' ? await refused.promise : { backends: [], leftOut: [], warnings: [], ready: new Set() }),
         close: async () => undefined,
       },
       roster: { apply: () => ({ joined: [], left: [] }) } as unknown as LiveServerOptions['roster'],

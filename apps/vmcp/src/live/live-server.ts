@@ -28,7 +28,7 @@ export interface LiveServerOptions {
   readonly metrics: Metrics
 }
 
-const NONE: Discovered = { backends: [], leftOut: [], warnings: [] }
+const NONE: Discovered = { backends: [], leftOut: [], warnings: [], ready: new Set() }
 
 /** Applies changes of the configuration and of the backends while clients are served. One change at a time; those in between are joined. */
 export class LiveServer {
@@ -152,6 +152,7 @@ export class LiveServer {
       joined.map(({ name }) => name),
       left.map(({ name }) => name),
     )
+    for (const name of discovered.ready) if (!this.#discovered.ready.has(name)) view.look(name)
     this.#discovered = discovered
     this.#first.resolve()
     this.#tell()

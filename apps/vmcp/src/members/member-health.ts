@@ -25,7 +25,7 @@ export class MemberHealth {
   #changedAt: number
   #circuitChangedAt: number
   #category: FailureCategory | undefined
-  #listener: (() => void) | undefined
+  readonly #listeners = new Set<() => void>()
 
   constructor(clock: Clock, settings: HealthSettings) {
     this.#clock = clock
@@ -35,7 +35,7 @@ export class MemberHealth {
 
   /** Called when status or circuit change. */
   onChange(listener: () => void): void {
-    this.#listener = listener
+    this.#listeners.add(listener)
   }
 
   get status(): HealthStatus {
@@ -117,14 +117,14 @@ export class MemberHealth {
 
   #changed(): void {
     this.#changedAt = this.#clock.now()
-    this.#listener?.()
+    for (const listener of this.#listeners) listener()
   }
 
   #open(): void {
     this.#openedAt = this.#clock.monotonic()
     this.#trialAt = undefined
     this.#circuitChangedAt = this.#clock.now()
-    this.#listener?.()
+    for (const listener of this.#listeners) listener()
   }
 }
 

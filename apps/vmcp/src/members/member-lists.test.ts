@@ -187,4 +187,152 @@ describe('the lists of a backend', () => {
     for (let i = 0; i < 10; i++) await clock.advance(60_000)
     expect(attempts).toHaveLength(before)
   })
+
+  /** Down until a moment, then up. */
+  function starting(upAt: number) {
+    const clock = new TestClock()
+    const attempts: number[] = []
+    const request = async () => {
+      attempts.push(clock.monotonic())
+      if (clock.monotonic() < upAt) throw new Error('down')
+      return { tools: [{ name: 'work' }] }
+    }
+    const shared = { capabilities: { tools: {} }, connect: async () => {}, request }
+    const member = { name: 'one', shared, observed: (work: () => Promise<void>) => work() } as unknown as Member
+    const lists = new MemberLists({ member, clock, log: new CollectingLog(), onChange: () => {} })
+    return { clock, attempts, lists }
+  }
+
+  it('of a backend that starts together with the server come soon after it is up', async () => {
+    const { clock, attempts, lists } = starting(60_000)
+    void lists.run()
+    for (let i = 0; i < 600; i++) await clock.advance(100)
+    expect(lists.lists).toBeUndefined()
+    await clock.advance(5_000)
+    expect(lists.lists?.tools).toHaveLength(1)
+    // One every five seconds, or a little less.
+    expect(attempts.length).toBeLessThan(35)
+    await lists.close()
+  })
+
+  it('of a backend that is away for long are asked for every half a minute at most, and with jitter', async () => {
+    const { clock, attempts, lists } = starting(Number.POSITIVE_INFINITY)
+    void lists.run()
+    for (let i = 0; i < 5_000; i++) await clock.advance(200)
+    const late = attempts.filter((at) => at > 300_000)
+    const gaps = late.slice(1).map((at, i) => at - (late[i] ?? 0))
+    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(15_000)
+    expect(Math.max(...gaps)).toBeLessThanOrEqual(30_200)
+    expect(new Set(gaps).size).toBeGreaterThan(5)
+    await lists.close()
+  })
+
+  it('are asked for at once when something says that the backend serves, and soon again if that came a little early', async () => {
+    const { clock, attempts, lists } = starting(400_000)
+    void lists.run()
+    // Long enough for the longest delay.
+    for (let i = 0; i < 3_000; i++) await clock.advance(100)
+    while (clock.monotonic() - (attempts.at(-1) ?? 0) > 100) await clock.advance(100)
+    const before = attempts.length
+    lists.look()
+    await clock.advance(50)
+    expect(attempts).toHaveLength(before + 1)
+    for (let i = 0; i < 20; i++) await clock.advance(100)
+    expect(attempts.length).toBeGreaterThan(before + 2)
+    while (clock.monotonic() < 399_000) await clock.advance(100)
+    await clock.advance(1_000)
+    lists.look()
+    await clock.advance(50)
+    expect(lists.lists?.tools).toHaveLength(1)
+    const loaded = attempts.length
+    // It is known now: there is nothing to look for.
+    lists.look()
+    await clock.advance(1_000)
+    expect(attempts).toHaveLength(loaded)
+    await lists.close()
+  })
+
+  it('are asked for once more when that is said during an attempt that fails', async () => {
+    const clock = new TestClock()
+    let [attempts, isUp] = [0, false]
+    const request = async () => {
+      attempts++
+      const wasUp = isUp
+      await clock.sleep(10_000)
+      if (!wasUp) throw new Error('down')
+      return { tools: [{ name: 'work' }] }
+    }
+    const shared = { capabilities: { tools: {} }, connect: async () => {}, request }
+    const member = { name: 'one', shared, observed: (work: () => Promise<void>) => work() } as unknown as Member
+    const lists = new MemberLists({ member, clock, log: new CollectingLog(), onChange: () => {} })
+    void lists.run()
+    await clock.advance(5_000)
+    isUp = true
+    // An answer may be that of the attempt itself, so it says nothing.
+    lists.answered()
+    lists.look()
+    await clock.advance(5_000)
+    await clock.advance(50)
+    expect(attempts).toBe(2)
+    await clock.advance(10_000)
+    expect(lists.lists?.tools).toHaveLength(1)
+    await lists.close()
+  })
+
+  it('of a backend that is said to serve without end, and does not, are asked for every few seconds', async () => {
+    const { clock, attempts, lists } = starting(Number.POSITIVE_INFINITY)
+    void lists.run()
+    for (let i = 0; i < 6_000; i++) {
+      lists.look()
+      await clock.advance(50)
+    }
+    // Five minutes.
+    expect(attempts.length).toBeLessThan(140)
+    const late = attempts.filter((at) => at > 60_000)
+    const gaps = late.slice(1).map((at, i) => at - (late[i] ?? 0))
+    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(2_500)
+    await lists.close()
+  })
+
+  it('are asked for again with other credentials, and the old ones stay until then', async () => {
+    const clock = new TestClock()
+    let [shown, isUp, loads, changes] = ['old', true, 0, 0]
+    const request = async () => {
+      loads++
+      const now = shown
+      await clock.sleep(100)
+      if (!isUp) throw new Error('down')
+      return { tools: [{ name: now }], ttlMs: 300_000 }
+    }
+    const shared = { capabilities: { tools: {} }, connect: async () => {}, request }
+    const member = { name: 'one', shared, observed: (work: () => Promise<void>) => work() } as unknown as Member
+    const lists = new MemberLists({ member, clock, log: new CollectingLog(), onChange: () => void changes++ })
+    const names = () => lists.lists?.tools.map(({ name }) => name)
+    void lists.run()
+    await clock.advance(10_000)
+    expect({ loads, changes }).toEqual({ loads: 1, changes: 1 })
+    shown = 'new'
+    lists.renew()
+    await clock.advance(100)
+    expect(names()).toEqual(['old'])
+    await clock.advance(100)
+    expect(names()).toEqual(['new'])
+    // One that comes while the backend is asked with the ones before.
+    await clock.advance(10_000)
+    lists.renew()
+    await clock.advance(60)
+    shown = 'newest'
+    lists.renew()
+    await clock.advance(100)
+    expect(names()).toEqual(['new'])
+    await clock.advance(1_000)
+    expect(names()).toEqual(['newest'])
+    expect(changes).toBe(3)
+    // Credentials that do not work take nothing away.
+    isUp = false
+    lists.renew()
+    await clock.advance(10_000)
+    expect(names()).toEqual(['newest'])
+    await lists.close()
+  })
 })

@@ -39,6 +39,9 @@ const LIST_TIMEOUT_MS = 30_000
 const DEBOUNCE_MS = 50
 /** The longest rest before a change that was announced is loaded. */
 const MAX_REST_MS = 5_000
+/** A backend that has not answered yet may just be starting: for that time it is asked at least so often. */
+const STARTING_MS = 120_000
+const STARTING_DELAY_MS = 5_000
 
 /** The lists of one backend, kept current in the background: no client ever waits for a backend that is slow to list. */
 export class MemberLists {
@@ -51,6 +54,8 @@ export class MemberLists {
   #listening: Listening | undefined
   #isListening = false
   #wake: (() => void) | undefined
+  #isFailing = false
+  #isLookDue = false
   #freshUntil = 0
   #restsUntil = 0
   /** Of the last load; the first one connects too, and does not count. */
@@ -77,23 +82,52 @@ export class MemberLists {
     return this.#lists === undefined ? 0 : Math.max(0, this.#freshUntil - this.#options.clock.monotonic())
   }
 
+  /** Something says that the backend serves now: one that did not answer is asked again at once. Looks in vain come further and further apart. */
+  look(): void {
+    const isAsleep = this.#wake !== undefined
+    if (isAsleep && !this.#isFailing) return
+    this.#isLookDue = true
+    this.#wake?.()
+  }
+
+  /** As `look`, for an answer of the backend to something else; one that comes while it is asked may be that of the listing itself. */
+  answered(): void {
+    if (this.#wake !== undefined) this.look()
+  }
+
+  /** The backend is asked with other credentials from now on, and may show something else. What is known stays until it has answered. */
+  renew(): void {
+    this.#isLookDue = true
+    this.#makeDue(LIST_KINDS)
+  }
+
   /** Runs until it is closed. */
   async run(): Promise<void> {
     const { clock } = this.#options
     const backoff = createBackoff({ baseMs: 500, maxMs: FRESH_MS })
+    /** Rests after looks that were in vain: signs that come and go without end cost little. */
+    const looks = createBackoff({ baseMs: 250, maxMs: MAX_REST_MS })
+    const startedAt = clock.monotonic()
     const { signal } = this.#closing
     while (!signal.aborted) {
+      const isLook = this.#isLookDue
+      this.#isLookDue = false
       const isLoaded = await this.#refresh(signal)
+      this.#isFailing = !isLoaded
       this.#disinherit(signal)
       this.#first.resolve()
-      if (isLoaded) backoff.reset()
-      if (isLoaded && this.#due.size > 0) {
+      if (isLoaded || isLook) backoff.reset()
+      if (isLoaded) looks.reset()
+      else if (isLook) this.#restsUntil = clock.monotonic() + looks.next()
+      if (isLoaded ? this.#due.size > 0 : this.#isLookDue) {
         await this.#rest(signal)
         continue
       }
+      const isStarting = this.#lists === undefined && clock.monotonic() - startedAt < STARTING_MS
+      const retryMs = () => Math.min(backoff.next(), isStarting ? STARTING_DELAY_MS * (1 - Math.random() / 2) : FRESH_MS)
       const usualMs = this.#listening === undefined ? FRESH_MS : ANNOUNCED_FRESH_MS
       const freshMs = this.#ttlMs === undefined ? usualMs : boundedTtl(this.#ttlMs)
-      const delayMs = isLoaded ? Math.max(freshMs * (1 - Math.random() / 10), REST_FACTOR * this.#tookMs) : backoff.next()
+      const delayMs = isLoaded ? Math.max(freshMs * (1 - Math.random() / 10), REST_FACTOR * this.#tookMs) : retryMs()
       this.#freshUntil = clock.monotonic() + delayMs
       if (await this.#sleep(delayMs, signal)) for (const kind of LIST_KINDS) this.#due.add(kind)
     }

@@ -8,6 +8,8 @@ import type { HealthSettings } from './member-health.ts'
 export interface RosterChange {
   readonly joined: readonly Member[]
   readonly left: readonly Member[]
+  /** Backends that stayed, with other credentials. */
+  readonly renewed: readonly Member[]
   /**
    * From those that left to those that took their place, where both are asked with the same rights: a caller who saw the lists of one may see those
    * of the other.
@@ -52,6 +54,7 @@ export class MemberRoster {
   apply(backends: readonly ResolvedBackend[], health: HealthSettings): RosterChange {
     const next = new Map<string, Member>()
     const joined: Member[] = []
+    const renewed: Member[] = []
     const successors = new Map<Member, Member>()
     for (const backend of backends.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
       const prints = printsOf(backend, health)
@@ -60,17 +63,20 @@ export class MemberRoster {
       const isSame = known !== undefined && before?.connection === prints.connection
       const member = isSame ? known : new Member(backend, { ...this.#deps, health })
       next.set(backend.name, member)
-      if (isSame) member.adopt(backend, { isOtherAuth: before?.auth !== prints.auth })
+      const isOtherAuth = before?.auth !== prints.auth
+      if (isSame) member.adopt(backend, { isOtherAuth })
       else joined.push(member)
-      if (!isSame && known !== undefined && before?.auth === prints.auth && before.trust === prints.trust) successors.set(known, member)
+      if (isSame && isOtherAuth) renewed.push(member)
+      if (!isSame && known !== undefined && !isOtherAuth && before?.trust === prints.trust) successors.set(known, member)
       this.#prints.set(member, prints)
     }
     const left = this.all.filter((member) => next.get(member.name) !== member)
     this.#members = next
     this.#isPerCaller = [...next.values()].some((member) => member.isPerCaller)
-    if (joined.length + left.length > 0) for (const listener of this.#listeners) listener({ joined, left, successors })
+    const change = { joined, left, renewed, successors }
+    if (joined.length + left.length + renewed.length > 0) for (const listener of this.#listeners) listener(change)
     for (const member of left) this.#leave(member)
-    return { joined, left, successors }
+    return change
   }
 
   onChange(listener: Listener): void {

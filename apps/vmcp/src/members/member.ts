@@ -65,6 +65,7 @@ export class Member {
   readonly #closing = new AbortController()
   #backend: ResolvedBackend
   #credentials: BackendCredentials | undefined
+  #revision = 0
   #inFlight = 0
   #onQuiet: (() => void) | undefined
 
@@ -93,6 +94,11 @@ export class Member {
 
   get name(): string {
     return this.#backend.name
+  }
+
+  /** Changes with the credentials that the backend is asked with. */
+  get revision(): number {
+    return this.#revision
   }
 
   /** Aborts when the backend has left or the server ends. */
@@ -143,8 +149,10 @@ export class Member {
   /** Takes over settings that need no other connection: sessions at the backend go on, with new credentials where those have changed. */
   adopt(backend: ResolvedBackend, { isOtherAuth }: { readonly isOtherAuth: boolean }): void {
     this.#backend = backend
+    if (!isOtherAuth) return
     // Requests that are under way keep the credentials that they have.
-    if (isOtherAuth) this.#credentials = backendCredentials(backend, { ...this.#deps, outbound: this.#deps.providers })
+    this.#credentials = backendCredentials(backend, { ...this.#deps, outbound: this.#deps.providers })
+    this.#revision++
   }
 
   /** A client with a session of its own at the backend, where that has sessions. Connects by need. */

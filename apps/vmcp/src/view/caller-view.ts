@@ -45,6 +45,8 @@ interface OwnLists {
   readonly key: string
   readonly freshUntil: number
   readonly from: Origin
+  /** Of the backend when it was asked: with other credentials it may show something else. */
+  readonly revision: number
   /** Of a backend that was replaced: they stand in until the first attempt at its successor has ended. */
   readonly isInherited?: boolean
 }
@@ -88,7 +90,7 @@ export class CallerView {
 
   get freshForMs(): number {
     const now = this.#options.clock.monotonic()
-    return Math.min(...[...this.#lists.values()].map(({ freshUntil }) => Math.max(0, freshUntil - now)), FRESH_MS)
+    return Math.min(...[...this.#lists].map(([member, own]) => (isOld(member, own, now) ? 0 : own.freshUntil - now)), FRESH_MS)
   }
 
   /** Backends that were not asked, because the caller had not logged in to their providers. */
@@ -112,7 +114,7 @@ export class CallerView {
     const current = new Set(members())
     for (const member of this.#lists.keys()) if (!current.has(member)) this.#forget(member)
     const now = clock.monotonic()
-    const old = [...current].filter((member) => (this.#lists.get(member)?.freshUntil ?? 0) <= now)
+    const old = [...current].filter((member) => isOld(member, this.#lists.get(member), now))
     await Promise.all(old.map((member) => this.#load(member)))
   }
 
@@ -167,6 +169,7 @@ export class CallerView {
     let challenge: Rejection | undefined
     const isFirst = !this.#lists.has(member)
     const startedAt = clock.monotonic()
+    const { revision } = member
     try {
       const { lists: loaded, ttlMs = FRESH_MS } = await withTimeLimit(limit, (signal) =>
         member.observed(() => loadLists(member, { kinds: LIST_KINDS, log, signal })),
@@ -174,7 +177,7 @@ export class CallerView {
       // The first one connects, too.
       const restMs = isFirst ? 0 : REST_FACTOR * (clock.monotonic() - startedAt)
       const freshMs = Math.max(boundedTtl(ttlMs), restMs)
-      const lists = this.#keep(member, { ...noLists(member.name), ...loaded }, 'caller', freshMs)
+      const lists = this.#keep(member, { ...noLists(member.name), ...loaded }, { from: 'caller', revision, freshMs })
       if (user !== undefined) beforeLogin(member)?.learn(user, lists)
     } catch (error) {
       // Nothing is known about the backend then.
@@ -186,7 +189,7 @@ export class CallerView {
       const known = last?.isInherited ? undefined : last
       const others = challenge === undefined || known?.from === 'caller' ? undefined : await this.#before(member, given)
       const from = known?.from === 'caller' ? 'caller' : challenge === undefined ? 'failure' : 'before login'
-      this.#keep(member, others ?? known?.lists ?? noLists(member.name), from, RETRY_MS)
+      this.#keep(member, others ?? known?.lists ?? noLists(member.name), { from, revision, freshMs: RETRY_MS })
     }
     if (this.#isClosed) return challenge
     const before = this.now
@@ -200,18 +203,18 @@ export class CallerView {
   }
 
   /** The lists as all callers with equal ones have them. */
-  #keep(member: Member, lists: BackendLists, from: Origin, ms = FRESH_MS): BackendLists {
+  #keep(member: Member, lists: BackendLists, { freshMs, ...origin }: Keeping): BackendLists {
     if (this.#isClosed) return lists
     const { clock, lists: pool } = this.#options
     const before = this.#lists.get(member)
-    const freshUntil = clock.monotonic() + ms
+    const freshUntil = clock.monotonic() + freshMs
     const key = before?.lists === lists ? before.key : keyOf(lists)
     if (before?.key === key) {
-      this.#lists.set(member, { lists: before.lists, key, freshUntil, from })
+      this.#lists.set(member, { lists: before.lists, key, freshUntil, ...origin })
       return before.lists
     }
     const kept = pool.take(key, () => lists)
-    this.#lists.set(member, { lists: kept, key, freshUntil, from })
+    this.#lists.set(member, { lists: kept, key, freshUntil, ...origin })
     if (before !== undefined) pool.release(before.key)
     return kept
   }
@@ -221,6 +224,14 @@ export class CallerView {
     if (known !== undefined) this.#options.lists.release(known.key)
     this.#lists.delete(member)
   }
+}
+
+interface Keeping extends Pick<OwnLists, 'from' | 'revision'> {
+  readonly freshMs: number
+}
+
+function isOld({ revision }: Member, own: OwnLists | undefined, now: number): boolean {
+  return own === undefined || own.freshUntil <= now || own.revision !== revision
 }
 
 /** Names the backend too. */

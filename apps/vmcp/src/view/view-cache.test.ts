@@ -7,6 +7,8 @@ import { healthSettings } from '../live/live-server.ts'
 import type { Member } from '../members/member.ts'
 import type { MemberRoster } from '../members/member-roster.ts'
 import { callModern } from '../testing/call-modern.ts'
+import { startGuardedBackend } from '../testing/guarded-backend.ts'
+import { documentOf, startLive } from '../testing/live-vmcp.ts'
 import { answer, startScripted } from '../testing/scripted-backend.ts'
 import { startTestVmcp, type TestVmcp, testConfig } from '../testing/test-vmcp.ts'
 import { viewSettings } from './built-view.ts'
@@ -34,7 +36,8 @@ describe('lists that never came', () => {
     const all = Object.entries(backends).map(([name, result]) => {
       const request = () => (result === undefined ? new Promise<never>(() => {}) : Promise.resolve(result))
       const shared = { capabilities: { tools: {} }, connect: async () => {}, request }
-      return { name, shared, isPerCaller: false, observed: (work: () => Promise<void>) => work() } as unknown as Member
+      const health = { onChange: () => {} }
+      return { name, shared, health, isPerCaller: false, observed: (work: () => Promise<void>) => work() } as unknown as Member
     })
     const roster = { all, isPerCaller: false, onChange: () => {} } as unknown as MemberRoster
     const view = new ViewCache({ roster, settings: viewSettings(testConfig({ backends: {} })), clock, log: new CollectingLog() })
@@ -84,6 +87,64 @@ describe('lists that never came', () => {
     listed.resolve({ tools: [{ name: 'other', inputSchema: { type: 'object' } }] })
     await expect.poll(async () => (await list()).ttlMs, POLL).toBeGreaterThan(0)
     expect(vmcp.offer.view.isMissing).toBe(false)
+  })
+})
+
+describe('a backend that is down at first', () => {
+  /** On a clock that stands still: nothing is asked because time passes. */
+  async function start() {
+    const stack = new AsyncDisposableStack()
+    const backend = stack.use(await startScripted({ era: 'legacy', call: (call, response) => answer(response, call) }))
+    backend.isDown = true
+    const clock = new TestClock()
+    const vmcp = stack.use(await startTestVmcp({ backends: { one: backend.url }, clock, firstWaitMs: 1 }))
+    expect(vmcp.offer.view.isMissing).toBe(true)
+    backend.isDown = false
+    /** Changes are debounced. */
+    const names = async () => {
+      await clock.advance(50)
+      return [...vmcp.offer.view.now.tools.keys()]
+    }
+    return { stack, vmcp, names }
+  }
+
+  it('is asked for its lists when its resource becomes ready', async () => {
+    const { stack, vmcp, names } = await start()
+    await using _ = stack
+    vmcp.offer.view.look('none')
+    vmcp.offer.view.look('one')
+    await expect.poll(names, { ...POLL, interval: 1 }).toEqual(['work'])
+  })
+
+  it('is asked for its lists when it answers something else', async () => {
+    const { stack, vmcp, names } = await start()
+    await using _ = stack
+    const [member] = vmcp.offer.members
+    await member?.observed(() => member.shared.ping())
+    await expect.poll(names, { ...POLL, interval: 1 }).toEqual(['work'])
+  })
+})
+
+describe('a backend that gets other credentials', () => {
+  it('is asked for its lists again, in open sessions too', async () => {
+    await using backend = await startGuardedBackend({ toolOf: (value) => value.replace('Bearer ', 'tool_of_') })
+    const auth = (token: string) => ({
+      source: 'inline',
+      backends: { one: { type: 'header_injection', headerInjection: { headerName: 'Authorization', headerValue: `Bearer ${token}` } } },
+    })
+    const config = { aggregation: { conflictResolution: 'prefixOnConflict' } }
+    const one = { name: 'one', url: backend.url }
+    await using live = await startLive(documentOf([one], { ...config, outgoingAuth: auth('ada') }))
+    const client = new WireClient(live.url)
+    await client.initialize()
+    const names = async () =>
+      (await client.request('tools/list')).messages.at(-1).result.tools.map(({ name }: { name: string }) => name) as string[]
+    expect(await names()).toEqual(['tool_of_ada'])
+    const [before] = live.offer.members
+    live.write(documentOf([one], { ...config, outgoingAuth: auth('bob') }))
+    // Far sooner than the half minute for which its lists are kept.
+    await expect.poll(names, { timeout: 15_000, interval: 20 }).toEqual(['tool_of_bob'])
+    expect(live.offer.members).toEqual([before])
   })
 })
 

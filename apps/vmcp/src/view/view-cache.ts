@@ -69,7 +69,7 @@ export class ViewCache {
     this.#options = options
     this.#settings = settings
     this.#shared = buildView([], settings)
-    this.#changeRoster({ joined: roster.all, left: [], successors: new Map() })
+    this.#changeRoster({ joined: roster.all, left: [], renewed: [], successors: new Map() })
     roster.onChange((change) => this.#changeRoster(change))
   }
 
@@ -162,6 +162,12 @@ export class ViewCache {
   reconfigure(settings: ViewSettings): void {
     this.#settings = settings
     this.#rebuild()
+  }
+
+  /** Something says that the backend serves now: if it did not answer, it is asked for its lists again. */
+  look(backend: string): void {
+    const member = this.#options.roster.get(backend)
+    if (member !== undefined) this.#lists.get(member)?.look()
   }
 
   onChange(listener: Listener): () => void {
@@ -270,8 +276,10 @@ export class ViewCache {
     return this.now
   }
 
-  #changeRoster({ joined, left, successors }: RosterChange): void {
+  #changeRoster({ joined, left, renewed, successors }: RosterChange): void {
     const { clock, log } = this.#options
+    for (const member of renewed) this.#lists.get(member)?.renew()
+    if (joined.length + left.length === 0) return
     const inherited = new Map<Member, BackendLists | undefined>()
     for (const [member, successor] of successors) {
       inherited.set(successor, this.#lists.get(member)?.lists)
@@ -285,6 +293,9 @@ export class ViewCache {
       if (member.isPerCaller) continue
       const lists = new MemberLists({ member, clock, log, inherited: inherited.get(member), onChange: () => this.#rebuild() })
       this.#lists.set(member, lists)
+      member.health.onChange(() => {
+        if (member.health.status === 'healthy') lists.answered()
+      })
       if (this.#isStarted) void lists.run()
     }
     this.#waiting = undefined

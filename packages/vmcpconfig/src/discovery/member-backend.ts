@@ -26,6 +26,8 @@ export interface MemberBackend {
   readonly headers: { readonly variable: string; readonly manifest: string } | undefined
   readonly secrets: readonly SecretVariable[]
   readonly caBundle: { readonly name: string; readonly key: string; readonly optional: boolean } | undefined
+  /** Its resource says that it serves. It is a backend before that, too. */
+  readonly isReady: boolean
   /** Authentication that was left out, and why. */
   readonly warning: MemberProblem | undefined
 }

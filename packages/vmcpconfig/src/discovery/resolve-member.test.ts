@@ -88,6 +88,16 @@ describe('resolveMembers', () => {
     expect(problems(results)).toEqual(['MCPRemoteProxy x NameTaken', 'MCPServerEntry x NameTaken'])
   })
 
+  it('says which resources serve, each in the phase of its kind', () => {
+    const at = <T extends object>(resource: T, phase: string) => ({ ...resource, status: { url: 'http://x', phase } }) as T
+    const results = resolve({
+      MCPServer: [at(server('a'), 'Running'), at(server('b'), 'Pending'), server('c')],
+      MCPRemoteProxy: [at(proxy('d'), 'Ready'), at(proxy('e'), 'Failed')],
+      MCPServerEntry: [entry('f')],
+    })
+    expect(results.flatMap((result) => (member(result).isReady ? [member(result).backend.name] : []))).toEqual(['a', 'd', 'f'])
+  })
+
   it('leaves out members that are not ready or are leaving', () => {
     const results = resolve({
       MCPServer: [{ ...server('a'), status: {} } as MCPServer, server('b', {}, { deletionTimestamp: '2026-01-01T00:00:00Z' })],

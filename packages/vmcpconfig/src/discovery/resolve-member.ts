@@ -1,6 +1,8 @@
 import type { MCPExternalAuthConfig } from '@thv/resources/kinds/mcp-external-auth-config/schema'
+import { MCPRemoteProxyPhase } from '@thv/resources/kinds/mcp-remote-proxy/constants'
 import { normaliseMcpRemoteProxy } from '@thv/resources/kinds/mcp-remote-proxy/normalise'
 import type { MCPRemoteProxy } from '@thv/resources/kinds/mcp-remote-proxy/schema'
+import { MCPServerPhase } from '@thv/resources/kinds/mcp-server/constants'
 import { normaliseMcpServer } from '@thv/resources/kinds/mcp-server/normalise'
 import type { MCPServer } from '@thv/resources/kinds/mcp-server/schema'
 import { normaliseMcpServerEntry } from '@thv/resources/kinds/mcp-server-entry/normalise'
@@ -111,7 +113,15 @@ function membersOf<K extends MemberKindName>(kind: K, resources: MemberResources
     })
 }
 
-const NOTHING = { auth: undefined, authConfigRef: undefined, headers: undefined, secrets: [], caBundle: undefined, warning: undefined }
+const NOTHING = {
+  auth: undefined,
+  authConfigRef: undefined,
+  headers: undefined,
+  secrets: [],
+  caBundle: undefined,
+  isReady: false,
+  warning: undefined,
+}
 
 interface ProxySpec {
   readonly proxyMode: 'sse' | 'streamable-http'
@@ -119,20 +129,31 @@ interface ProxySpec {
   readonly oidcConfig?: CanonicalOidcConfig
 }
 
+interface Workload {
+  readonly metadata: Metadata
+  readonly status?: { readonly url?: string | undefined; readonly phase?: string | undefined } | undefined
+}
+
+/** The phase in which a proxy serves. */
+const SERVING = { MCPServer: MCPServerPhase.Running, MCPRemoteProxy: MCPRemoteProxyPhase.Ready }
+
 /** The proxy applies its own `externalAuthConfigRef`: it is not applied a second time. */
 function proxyParts(
   kind: 'MCPServer' | 'MCPRemoteProxy',
-  workload: { readonly metadata: Metadata; readonly status?: { readonly url?: string | undefined } | undefined },
+  workload: Workload,
   { proxyMode, proxyPort, oidcConfig }: ProxySpec,
   context: MemberContext,
 ): Parts | MemberProblem {
   const { name } = workload.metadata
   if (!workload.status?.url) return notReady(`${kind} ${name} has no URL yet`)
   const { namespace, clusterDomain } = context
-  const tokenParts = oidcConfig !== undefined && callerToken(oidcConfig, context)
-  if (context.proxyAddress === 'status') return { url: workload.status.url, transport: proxyMode, ...tokenParts }
-  const url = workloadUrl({ kind, name, namespace, clusterDomain, proxyMode, proxyPort })
-  return { url, transport: proxyMode, ...tokenParts }
+  const parts = {
+    transport: proxyMode,
+    isReady: workload.status.phase === SERVING[kind],
+    ...(oidcConfig !== undefined && callerToken(oidcConfig, context)),
+  }
+  if (context.proxyAddress === 'status') return { url: workload.status.url, ...parts }
+  return { url: workloadUrl({ kind, name, namespace, clusterDomain, proxyMode, proxyPort }), ...parts }
 }
 
 /** The token of a caller is good for a proxy only if that accepts tokens of the same issuer and audience. */
@@ -154,7 +175,7 @@ function entryParts(entry: MCPServerEntry, context: MemberContext): Parts | Memb
     return { reason: 'Invalid', message: problems[0]?.message ?? 'spec.remoteUrl is missing' }
   if (entry.status?.phase !== 'Ready') return notReady(`MCPServerEntry ${name} is not ready; its conditions say why`)
   const { headers, secrets } = forwarded(name, headerForward)
-  const parts = { url: remoteUrl, transport, allowPrivate, headers, secrets, caBundle: caBundleRef?.configMapRef }
+  const parts = { url: remoteUrl, transport, allowPrivate, headers, secrets, caBundle: caBundleRef?.configMapRef, isReady: true }
   if (ref === undefined) return parts
   const config = context.externalAuthConfig(ref.name)
   if (config === undefined) return { reason: 'AuthUnavailable', message: `MCPExternalAuthConfig ${ref.name} does not exist` }
