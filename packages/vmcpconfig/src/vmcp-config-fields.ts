@@ -11,6 +11,7 @@ import {
   type AggregationConfig,
   BACKEND_TRANSPORTS,
   type BackendConfig,
+  type BridgeConfig,
   type CircuitBreakerConfig,
   CONFLICT_STRATEGIES,
   type ConflictResolutionConfig,
@@ -182,6 +183,14 @@ const WORKFLOWS: FieldTable<WorkflowsConfig> = {
   maxParallelSteps: { reader: integer({ min: 1, max: 100 }), default: 10, doc: 'Steps of one call that run at the same time.' },
 }
 
+const BRIDGE: FieldTable<BridgeConfig> = {
+  parkedCalls: {
+    reader: flag,
+    default: true,
+    doc: 'Whether a call to a legacy backend stays open while a modern client answers what the backend asks. Without it such a call fails.',
+  },
+}
+
 export const VMCP_CONFIG_FIELDS: FieldTable<VmcpConfig> = {
   name: { reader: text(), required: true, doc: 'Name of the virtual server.' },
   groupRef: { reader: text(), required: true, doc: 'MCPGroup whose members are joined.' },
@@ -206,6 +215,7 @@ export const VMCP_CONFIG_FIELDS: FieldTable<VmcpConfig> = {
   passthroughHeaders: { reader: listOf(text()), default: [], doc: 'Headers of the client that are passed on to all backends.' },
   tokenCache: { reader: objectOf(TOKEN_CACHE), default: defaultsOf(TOKEN_CACHE), doc: 'Cache of tokens for backends.' },
   workflows: { reader: objectOf(WORKFLOWS), default: defaultsOf(WORKFLOWS), doc: 'Settings of composite tools.' },
+  bridge: { reader: objectOf(BRIDGE), default: defaultsOf(BRIDGE), doc: 'Clients and backends of different eras.' },
   remotePolicy: {
     reader: objectOf(REMOTE_POLICY),
     doc: 'Addresses that backends may have. Without it all but link-local and metadata addresses, unless the server runs in a cluster.',

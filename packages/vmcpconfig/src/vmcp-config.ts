@@ -33,6 +33,7 @@ export interface VmcpConfig {
   readonly passthroughHeaders: readonly string[]
   readonly tokenCache: TokenCacheConfig
   readonly workflows: WorkflowsConfig
+  readonly bridge: BridgeConfig
   readonly remotePolicy?: RemotePolicyConfig
   /** Whether `X-Forwarded-*` of requests is believed. */
   readonly trustProxyHeaders: boolean
@@ -64,6 +65,12 @@ export const SEARCH_TOOLS = { find: 'find_tool', call: 'call_tool' } as const
 export interface WorkflowsConfig {
   readonly authorizeSteps: boolean
   readonly maxParallelSteps: number
+}
+
+/** Clients and backends of different eras. */
+export interface BridgeConfig {
+  /** A call to a legacy backend stays open while a modern client answers what the backend asks. */
+  readonly parkedCalls: boolean
 }
 
 export type Texts = Readonly<Record<string, string>>

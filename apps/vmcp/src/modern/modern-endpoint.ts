@@ -184,7 +184,9 @@ export class ModernEndpoint {
       return era === 'modern' && params['requestState'] === undefined ? this.#byteClient(context, sending, relayed) : relayed
     }
     const { inputResponses, requestState, ...rest } = params
-    if (Object.keys(capabilities).length === 0 && requestState === undefined) return unaskedClient(member.shared)
+    const mayPark = this.#offer.config.bridge.parkedCalls && Object.keys(capabilities).length > 0
+    // A call that is parked already goes on, also where no further one may be.
+    if (!mayPark && requestState === undefined) return unaskedClient(member.shared, capabilities)
     const party = partyOf(principal, exchange)
     return this.#parked.clientFor({ member, method, params: rest, capabilities, principal, party, inputResponses, requestState })
   }

@@ -6,10 +6,11 @@ import { LocalRefusal } from '../members/local-refusal.ts'
 import type { CallingClient } from '../route/virtual-call.ts'
 
 /**
- * The shared session of a legacy backend, for a call whose client declares nothing that it can be asked. A question of the backend is refused,
- * and the call fails with the capability that it needs, whatever the backend makes of the refusal.
+ * The shared session of a legacy backend, for a call that is not parked: its client declares nothing that it can be asked, or no call is. A question
+ * of the backend is refused, and the call fails whatever the backend makes of the refusal: with the capability that the client lacks, else with
+ * the way of asking that is turned off.
  */
-export function unaskedClient(shared: McpClient): CallingClient {
+export function unaskedClient(shared: McpClient, declared: JsonObject): CallingClient {
   return {
     get era() {
       return shared.era
@@ -29,10 +30,17 @@ export function unaskedClient(shared: McpClient): CallingClient {
       } catch (error) {
         if (missing.size === 0 || !(error instanceof McpErrorResponse)) throw error
       }
-      const required: JsonObject = Object.fromEntries([...missing].map((capability) => [capability, {}]))
+      const undeclared = [...missing].filter((capability) => !Object.hasOwn(declared, capability))
+      if (undeclared.length === 0) throw notParked()
+      const required: JsonObject = Object.fromEntries(undeclared.map((capability) => [capability, {}]))
       throw new LocalRefusal(errorObjectOf(missingCapability(required)))
     },
   }
+}
+
+function notParked(): LocalRefusal {
+  const message = 'The backend asks its client during a call as legacy servers do, and bridge.parkedCalls is off'
+  return new LocalRefusal({ code: -32603, message, data: { reason: 'legacy interactive call', mayHaveRun: true } })
 }
 
 /** The options of a call with other handlers. The signal is made when it is asked for. */

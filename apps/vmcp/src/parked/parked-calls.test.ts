@@ -9,6 +9,7 @@ import type { Member } from '../members/member.ts'
 import { outgoingScope } from '../members/outgoing-scope.ts'
 import { SealKeys } from '../seal/seal-keys.ts'
 import { callModern } from '../testing/call-modern.ts'
+import { documentOf, startLive } from '../testing/live-vmcp.ts'
 import { startTestVmcp, type TestVmcp } from '../testing/test-vmcp.ts'
 import { ParkedCalls } from './parked-calls.ts'
 
@@ -93,6 +94,37 @@ describe('a legacy backend that asks a modern client for what it cannot do', () 
   })
 })
 
+describe('without bridge.parkedCalls', () => {
+  it('a call fails when its backend asks, and says why; others pass over the shared session', async () => {
+    await using fixture = await startFixture({ era: 'legacy' })
+    await using vmcp = await startTestVmcp({ backends: { one: fixture.url }, config: { bridge: { parkedCalls: false } } })
+    const capabilities = { elicitation: { form: {} } }
+    const { error } = await callTool(vmcp, 'test_elicitation', { capabilities })
+    expect(error).toMatchObject({ code: -32603, data: { reason: 'legacy interactive call', mayHaveRun: true } })
+    expect(error?.message).toContain('bridge.parkedCalls')
+    const undeclared = await callTool(vmcp, 'test_sampling', { capabilities, arguments: { prompt: 'x' } })
+    expect(undeclared.error).toMatchObject({ code: -32021, data: { requiredCapabilities: { sampling: {} } } })
+    expect((await callTool(vmcp, 'echo', { capabilities })).result?.resultType).toBe('complete')
+    expect(fixture.stats.count('initialize')).toBe(1)
+  })
+
+  it('a call that is parked already goes on, and no further one is', async () => {
+    await using fixture = await startFixture({ era: 'legacy' })
+    const one = { name: 'one', url: fixture.url }
+    const names = { aggregation: { conflictResolution: 'prefixOnConflict' } }
+    await using live = await startLive(documentOf([one], names))
+    const call = (more: Record<string, unknown> = {}) =>
+      callModern(live.url, 'test_elicitation', { arguments: { message: 'who?' }, ...more })
+    const first = await call()
+    expect(first.result?.resultType).toBe('input_required')
+    live.write(documentOf([one], { ...names, bridge: { parkedCalls: false } }))
+    await expect.poll(() => live.offer.config.bridge.parkedCalls, { timeout: 20_000 }).toBe(false)
+    expect((await call()).error).toMatchObject({ code: -32603, data: { reason: 'legacy interactive call' } })
+    const done = await call({ requestState: first.result?.requestState, inputResponses: { 'elicitation-1': ACCEPTED } })
+    expect(done.result?.resultType).toBe('complete')
+  })
+})
+
 describe('calls that may be parked', () => {
   const settled = () => new Promise((resolve) => setImmediate(resolve))
 
@@ -168,7 +200,8 @@ describe('calls of one user that wait for answers', () => {
       ...{ name: 'one', isPerCaller: false },
       open: ({ handlers }: { handlers: { elicitation: Handler } }) => client(handlers.elicitation),
     } as unknown as Member
-    const parked = new ParkedCalls(clock, SealKeys.random())
+    const keys = SealKeys.random()
+    const parked = new ParkedCalls(clock, keys)
     // With headers of their own calls have sessions of their own.
     let count = 0
     const call = async (principal: string, more: object = {}) => {
@@ -180,7 +213,7 @@ describe('calls of one user that wait for answers', () => {
       const [answer] = await Promise.all([result, clock.advance(50)])
       return answer
     }
-    return { call, parked }
+    return { call, parked, clock, keys }
   }
 
   const DONE = { content: [{ type: 'text', text: 'done' }] }
@@ -204,6 +237,28 @@ describe('calls of one user that wait for answers', () => {
     expect(outcomes).toEqual([-32601, 'answered'])
     expect(await call('ada')).toMatchObject({ resultType: 'input_required' })
     await parked.close()
+  })
+
+  it('go on for nobody else, and for nobody after five minutes', async () => {
+    const outcomes: unknown[] = []
+    const { call, parked, clock, keys } = open(async (outcome) => {
+      outcomes.push(outcome)
+      return DONE
+    })
+    const inputResponses = { 'elicitation-1': { action: 'accept', content: {} } }
+    const { requestState } = await call('ada')
+    await expect(call('eve', { requestState, inputResponses })).rejects.toMatchObject({ rpcCode: -32602 })
+    // Another replica with the same secret has no such call, and says why.
+    const elsewhere = new ParkedCalls(clock, keys)
+    const foreign = { ...REQUEST, member: { name: 'one' } as Member, principal: 'ada', party: 'principal ada', requestState, inputResponses }
+    await expect(elsewhere.clientFor(foreign).request('tools/call')).rejects.toMatchObject({ rpcCode: -32602 })
+    expect(outcomes).toEqual([])
+    await clock.advance(300_000)
+    await expect(call('ada', { requestState, inputResponses })).rejects.toMatchObject({ rpcCode: -32602, data: { reason: 'expired' } })
+    // The call was given up at the backend, whose question has no answer.
+    expect(outcomes).toHaveLength(1)
+    expect(outcomes).not.toContain('answered')
+    await Promise.all([parked.close(), elsewhere.close()])
   })
 
   it('are the reason that a call gives that failed without an answer', async () => {

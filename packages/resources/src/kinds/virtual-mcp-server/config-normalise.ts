@@ -17,6 +17,7 @@ export interface CanonicalConfig {
   operational: CanonicalOperational
   tokenCache: Required<NonNullable<Config['tokenCache']>>
   workflows: Required<NonNullable<Config['workflows']>>
+  bridge: Required<NonNullable<Config['bridge']>>
   rateLimiting?: CanonicalRateLimiting
   optimizer?: CanonicalOptimizer
   audit: CanonicalAudit
@@ -95,6 +96,7 @@ export function normaliseConfig(problems: ProblemList, field: string, config: Co
     ),
     operational: canonicalOperational(config.operational ?? {}),
     workflows: { authorizeSteps: false, maxParallelSteps: 10, ...config.workflows },
+    bridge: { parkedCalls: true, ...config.bridge },
     tokenCache: { enabled: true, maxEntries: 10_000, ttlOffset: '60s', ...config.tokenCache },
     rateLimiting: normaliseRateLimiting(config.rateLimiting),
     optimizer: config.optimizer && { ...optimizerDefaults(), ...config.optimizer },

@@ -26,6 +26,7 @@ export const config = () =>
     operational: opt(operational()),
     tokenCache: opt(tokenCache()),
     workflows: opt(workflows()),
+    bridge: opt(bridge()),
     rateLimiting: opt(rateLimiting('Rate limits. Several replicas need Redis as session storage.')),
     optimizer: opt(optimizer()),
     audit: opt(fileAudit()),
@@ -61,6 +62,15 @@ const workflows = () =>
     authorizeSteps: opt(bool('Whether policies judge every step, not the composite tool alone.', { default: false })),
     maxParallelSteps: opt(
       int32('Maximum number of steps of one call that run at the same time.', { minimum: 1, maximum: 100, default: 10 }),
+    ),
+  })
+
+const bridge = () =>
+  obj('Clients and backends of different eras.', {
+    parkedCalls: opt(
+      bool('Whether a call to a legacy backend stays open while a modern client answers what the backend asks. Without it such a call fails.', {
+        default: true,
+      }),
     ),
   })
 

@@ -57,13 +57,14 @@ type Given = NonNullable<VirtualMCPServer['spec']['config']>
 export function optionalBlocks(
   config: CanonicalConfig,
   given: Given,
-): Pick<VmcpDocument, 'optimizer' | 'rateLimiting' | 'tokenCache' | 'workflows'> {
-  const { optimizer, rateLimiting, tokenCache, workflows } = config
+): Pick<VmcpDocument, 'optimizer' | 'rateLimiting' | 'tokenCache' | 'workflows' | 'bridge'> {
+  const { optimizer, rateLimiting, tokenCache, workflows, bridge } = config
   return compact({
     optimizer: optimizer && toolSearchOf(optimizer),
     rateLimiting: rateLimiting && { ...rateLimiting },
     tokenCache: given.tokenCache && tokenCache,
     workflows: given.workflows && workflows,
+    bridge: given.bridge && bridge,
   })
 }
 
