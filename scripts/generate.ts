@@ -5,6 +5,7 @@ import { crdYamlOf } from '@thv/resources/crd-yaml'
 import { KINDS } from '@thv/resources/kinds/kinds'
 import { renderResourceReference } from '@thv/resources/resource-reference'
 import { renderRunConfigReference } from '@thv/runconfig/run-config-reference'
+import { renderVmcpConfigReference } from '@thv/vmcpconfig/vmcp-config-reference'
 import { renderExternalAuthReference } from '../apps/operator/src/proxy/resolve/external-auth-table.ts'
 import { renderApiReference } from '../apps/registry/src/api/api-reference.ts'
 import { renderConfigReference } from '../apps/registry/src/config/config-reference.ts'
@@ -25,6 +26,7 @@ function generatedFiles(): Map<string, string> {
   files.set('docs/reference/resources.md', renderResourceReference(KINDS))
   files.set('docs/reference/errors.md', renderErrorReference())
   files.set('docs/reference/runconfig.md', renderRunConfigReference())
+  files.set('docs/reference/vmcp-config.md', renderVmcpConfigReference())
   files.set('docs/reference/external-auth.md', renderExternalAuthReference())
   files.set('docs/reference/registry-api.md', renderApiReference())
   files.set('docs/reference/registry-config.md', renderConfigReference())

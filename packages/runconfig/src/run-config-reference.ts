@@ -1,18 +1,15 @@
-import type { AnyFieldTable, Field, ValueReader } from './field.ts'
+import type { AnyFieldTable } from './field.ts'
+import { fieldSections, table } from './field-reference.ts'
 import { MIDDLEWARE, type MiddlewareRow } from './middleware-table.ts'
 import { RUN_CONFIG_FIELDS } from './run-config-fields.ts'
 
 /** The whole text of docs/reference/runconfig.md. Pure: a test compares it with the file. */
 export function renderRunConfigReference(): string {
-  const sections: string[] = []
-  const fields = RUN_CONFIG_FIELDS as unknown as AnyFieldTable
-  for (const [name, field] of Object.entries(fields)) addSections(name, field.reader, sections)
   return `${[
     '# RunConfig',
     '<!-- Generated from packages/runconfig; `npm run generate` writes it. -->',
     INTRODUCTION,
-    tableOf(fields),
-    ...sections,
+    ...fieldSections(RUN_CONFIG_FIELDS as unknown as AnyFieldTable),
     '## Middleware',
     'In the order in which a request passes them. A RunConfig that asks for middleware that is not built yet is rejected: the runner exits with code 78 and names the field.',
     table(['Middleware', 'Built', 'Fields that ask for it'], MIDDLEWARE.map(middlewareRow)),
@@ -28,42 +25,6 @@ spelling is refused, except where the table says that it may be written otherwis
 
 When \`THV_RUNCONFIG_CHECKSUM\` is set, the runner waits until the SHA-256 (hex) of the file equals it.`
 
-function addSections(path: string, reader: ValueReader<unknown>, sections: string[]): void {
-  if (reader.items) addSections(isMap(reader) ? `${path}.NAME` : `${path}[]`, reader.items, sections)
-  if (!reader.fields) return
-  sections.push(`## ${path}`, tableOf(reader.fields))
-  for (const [name, field] of Object.entries(reader.fields)) addSections(`${path}.${name}`, field.reader, sections)
-}
-
-function tableOf(fields: AnyFieldTable): string {
-  return table(
-    ['Field', 'Expects', 'Default', 'Meaning'],
-    Object.entries(fields).map(([name, field]) => [`\`${name}\``, expectation(field), defaultOf(field), field.doc]),
-  )
-}
-
-function expectation({ reader, required }: Field<unknown>): string {
-  return required ? `${reader.expects}; required` : reader.expects
-}
-
-function defaultOf({ default: value, defaultText }: Field<unknown>): string {
-  if (defaultText !== undefined) return defaultText
-  return value === undefined || isEmpty(value) ? '' : `\`${JSON.stringify(value)}\``
-}
-
-function isEmpty(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && Object.keys(value).length === 0
-}
-
-function isMap(reader: ValueReader<unknown>): boolean {
-  return reader.expects.startsWith('an object')
-}
-
 function middlewareRow({ name, built, fields }: MiddlewareRow): string[] {
   return [name, built ? 'yes' : 'no', fields.length === 0 ? 'always there' : fields.map((field) => `\`${field}\``).join(', ')]
-}
-
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
-  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')
 }
