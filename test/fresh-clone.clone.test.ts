@@ -78,6 +78,7 @@ describe('a fresh clone', () => {
       const joined = inClone('npx', 'thv', 'tools', 'all-in-one').stdout
       for (const name of ['everything_echo', 'everything-http_say', 'platform-tools_list_servers', 'recommend_server'])
         expect(joined).toContain(name)
+      expect(inClone('npx', 'thv', 'describe', 'virtualmcpserver', 'all-in-one').stdout).toMatch(/Ready +True/)
       const recommended = inClone('npx', 'thv', 'call', 'all-in-one', 'recommend_server', 'task=browser')
       expect(recommended.stdout).toMatch(/try \S*playwright\S* .* 4 servers are declared/)
     })

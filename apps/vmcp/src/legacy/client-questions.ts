@@ -1,10 +1,10 @@
 import { OpenQuestions } from '@thv/gateway/sessions/open-questions'
 import type { Clock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
-import { McpErrorResponse } from '@thv/mcp/client/client-errors'
 import { isErrorResponse, isObject, type JsonObject, type RequestId, serialise } from '@thv/mcp/json-rpc'
 import { NOTIFICATIONS } from '@thv/mcp/methods'
 import type { ParsedResponse } from '@thv/mcp/parse-body'
+import { ClientRefused } from '../route/client-refused.ts'
 
 interface Question {
   readonly resolve: (result: JsonObject) => void
@@ -30,7 +30,7 @@ export class ClientQuestions {
     return this.#open.size
   }
 
-  /** Rejects with McpErrorResponse where the client answers with an error, and when there is no way to it or no answer in time. */
+  /** Rejects with ClientRefused where the client answers with an error, and when there is no way to it or no answer in time. */
   ask(request: { readonly method: string; readonly params: JsonObject }, send: SendToClient, signal: AbortSignal): Promise<JsonObject> {
     if (this.#open.isFull) return Promise.reject(refused('too many questions at a time'))
     const id = this.#open.mintId()
@@ -50,7 +50,7 @@ export class ClientQuestions {
   answered({ id, message }: ParsedResponse): void {
     const question = id === undefined ? undefined : this.#take(id)
     if (question === undefined) return
-    if (isErrorResponse(message)) question.reject(new McpErrorResponse(message.error))
+    if (isErrorResponse(message)) question.reject(new ClientRefused(message.error))
     else question.resolve(isObject(message.result) ? message.result : {})
   }
 
@@ -73,6 +73,6 @@ export class ClientQuestions {
   }
 }
 
-function refused(message: string): McpErrorResponse {
-  return new McpErrorResponse({ code: -32603, message })
+function refused(message: string): ClientRefused {
+  return new ClientRefused({ code: -32603, message })
 }

@@ -9,7 +9,7 @@ import { SessionStreams } from '@thv/gateway/streams/session-streams'
 import type { Exchange } from '@thv/http/server/exchange'
 import { sendEmpty } from '@thv/http/server/respond'
 import { errorMessage } from '@thv/kernel/errors'
-import { legacyError, legacyResult, legacyTool } from '@thv/mcp/bridge/projections'
+import { legacyError, legacyRefusal, legacyResult, legacyTool } from '@thv/mcp/bridge/projections'
 import { McpErrorResponse } from '@thv/mcp/client/client-errors'
 import type { McpClient } from '@thv/mcp/client/mcp-client'
 import { isLogLevel } from '@thv/mcp/envelope'
@@ -220,9 +220,11 @@ export class LegacyEndpoint {
     if (member === undefined) return call.reject(reject('internal_error'))
     const open = session.clientOf(member)
     const client = needsLevel(session, open) ? await atLevel(session, open, call.signal) : open
-    const handlers = session.handlers(wayTo(session, reply))
+    const send = wayTo(session, reply)
+    const handlers = session.handlers(send)
     const passing = offer.limitsResults(request.method) ? undefined : passingClient(client, request, found.params)
     await call.run(member, passing ?? client, { params: found.params, handlers, logLevel: session.level })
+    session.linksDone(send)
   }
 
   /** Steps use the sessions of this client at the backends; questions of steps and of backends reach it on the stream of its call. */
@@ -292,7 +294,11 @@ export class LegacyEndpoint {
       isAsking: () => session.questions.size > 0,
       wantsLog: (params) => session.wantsLog(params),
       project: (result) => legacyResult(offer.limited(result, request.method)),
-      projectError: (error, client) => ({ error: client.era === 'modern' ? legacyError(error, request.method) : error, status: 200 }),
+      projectError: (error, client) => {
+        if (client.era !== 'modern') return { error, status: 200 }
+        const result = legacyRefusal(error, request.method)
+        return result === undefined ? { error: legacyError(error, request.method), status: 200 } : { result }
+      },
     })
   }
 

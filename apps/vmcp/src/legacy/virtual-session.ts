@@ -4,15 +4,17 @@ import type { Clock } from '@thv/kernel/clock'
 import { errorMessage } from '@thv/kernel/errors'
 import { SmallMap } from '@thv/kernel/small-map'
 import { fillsForms, relayedCapabilities } from '@thv/mcp/bridge/projections'
+import { isLink, legacyQuestion, type Question } from '@thv/mcp/bridge/questions'
 import type { ClientHandler, ClientHandlers, Listening, McpClient } from '@thv/mcp/client/mcp-client'
 import { isLogLevel, LOG_LEVELS, type LogLevel } from '@thv/mcp/envelope'
 import { type JsonObject, type JsonRpcNotification, type RequestId, serialise } from '@thv/mcp/json-rpc'
 import { METHODS, NOTIFICATIONS } from '@thv/mcp/methods'
-import type { LegacyClient } from '@thv/mcp/url-elicitation'
-import { type LegacyVersion, negotiateVersion } from '@thv/mcp/versions'
+import { type LegacyClient, opensLinks } from '@thv/mcp/url-elicitation'
+import { type LegacyVersion, NEWEST_LEGACY_VERSION, negotiateVersion } from '@thv/mcp/versions'
 import type { Log } from '@thv/telemetry/log'
 import { LocalRefusal } from '../members/local-refusal.ts'
 import type { Member } from '../members/member.ts'
+import { ClientRefused } from '../route/client-refused.ts'
 import type { VirtualCall } from '../route/virtual-call.ts'
 import { ClientQuestions, type SendToClient } from './client-questions.ts'
 
@@ -44,6 +46,8 @@ export class VirtualSession implements LiveSession {
   readonly #capabilities: JsonObject
   readonly #clients = new Map<Member, McpClient>()
   readonly #subscriptions = new Map<string, { readonly member: Member; readonly opening: Promise<Listening> }>()
+  /** Ids of links that the user has opened, by the way to the client of their call. */
+  readonly #links = new WeakMap<SendToClient, readonly string[]>()
   readonly #log: Log
   #hasEnded = false
 
@@ -104,7 +108,7 @@ export class VirtualSession implements LiveSession {
     const ask =
       (method: string): ClientHandler =>
       (params, { signal }) =>
-        this.questions.ask({ method, params }, send, signal)
+        this.#ask({ method, params }, send, signal)
     const { sampling, elicitation, roots } = this.#capabilities
     return {
       ...(sampling !== undefined && { sampling: ask(METHODS.createMessage) }),
@@ -177,8 +181,30 @@ export class VirtualSession implements LiveSession {
     for (const client of this.#clients.values()) void client.close()
   }
 
+  /** The call whose questions went this way has ended: links that got their ids here are done. */
+  linksDone(send: SendToClient): void {
+    for (const elicitationId of this.#links.get(send) ?? [])
+      this.#deliver({ jsonrpc: '2.0', method: NOTIFICATIONS.elicitationComplete, params: { elicitationId } })
+  }
+
+  async #ask(given: Question, send: SendToClient, signal: AbortSignal): Promise<JsonObject> {
+    const question = legacyQuestion(given, this.version)
+    if (!isLink(given)) return await this.questions.ask(question, send, signal)
+    // Only clients that declared it are shown links; a person may read the one in the refusal.
+    if (this.version !== NEWEST_LEGACY_VERSION || !opensLinks(this.#capabilities)) {
+      const { url, message } = given.params
+      throw new ClientRefused({ code: -32602, message: `this client opens no links; the server asks to open ${url} (${message})` })
+    }
+    const answer = await this.questions.ask(question, send, signal)
+    const { elicitationId: id } = question.params
+    if (question !== given && typeof id === 'string' && answer['action'] === 'accept')
+      this.#links.set(send, [...(this.#links.get(send) ?? []), id])
+    return answer
+  }
+
   /** Changes of lists are heard once for all sessions, by the view. */
   #notified(notification: JsonRpcNotification): void {
+    if (notification.method === NOTIFICATIONS.elicitationComplete) this.#deliver(notification)
     if (notification.method === NOTIFICATIONS.message && this.wantsLog(notification.params ?? {})) this.#deliver(notification, 'log')
   }
 

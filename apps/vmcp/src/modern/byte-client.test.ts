@@ -117,6 +117,13 @@ describe('a call of a modern client to a modern backend', () => {
     ['another id', '{"jsonrpc":"2.0","id":4711,"result":{}}', 200, { data: { backend: 'one', mayHaveRun: true } }],
     ['a second id', '{"jsonrpc":"2.0","id":$ID,"result":{},"id":4711}', 200, { data: { backend: 'one', mayHaveRun: true } }],
     ['no object', '{"jsonrpc":"2.0","id":$ID,"result":[1]}', 200, { data: { backend: 'one', mayHaveRun: true } }],
+    ['an unknown type', '{"jsonrpc":"2.0","id":$ID,"result":{"resultType":"odd"}}', 200, { data: { backend: 'one', mayHaveRun: true } }],
+    [
+      'a question that the client cannot be asked',
+      '{"jsonrpc":"2.0","id":$ID,"result":{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"}}}}',
+      200,
+      { code: -32603, data: { reason: 'backend_protocol_error', mayHaveRun: true } },
+    ],
     ['no message', 'Hello', 200, { data: { backend: 'one', mayHaveRun: true } }],
     ['a failure', 'oops', 500, { data: { backend: 'one', backendStatus: 500 } }],
     ['a demand for credentials', '', 401, { data: { backend: 'one' } }],

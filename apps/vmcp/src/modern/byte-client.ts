@@ -194,7 +194,10 @@ function withServerInfo(response: string, { result, meta }: ResultSpans, serverI
 
 /** `"input\u005frequired"` is the same word. */
 function isInputRequired(json: string): boolean {
-  return json === '"input_required"' || (json.includes('\\') && JSON.parse(json) === 'input_required')
+  if (json === '"complete"') return false
+  const type: unknown = JSON.parse(json)
+  if (type !== 'complete' && type !== 'input_required') throw protocolError(`sent a result of the unknown type ${JSON.stringify(type)}`)
+  return type === 'input_required'
 }
 
 /** A copy for all would be a copy for callers whom no policy has let through. */

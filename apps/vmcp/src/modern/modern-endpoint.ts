@@ -180,7 +180,7 @@ export class ModernEndpoint {
     const { era } = member.shared
     if (!INPUT_METHODS.has(method)) return era === 'modern' ? this.#byteClient(context, sending, member.shared) : member.shared
     if (era !== 'legacy') {
-      const relayed = this.#relayed.clientFor({ member, method, params, principal, exchange })
+      const relayed = this.#relayed.clientFor({ member, method, params, capabilities, principal, exchange })
       return era === 'modern' && params['requestState'] === undefined ? this.#byteClient(context, sending, relayed) : relayed
     }
     const { inputResponses, requestState, ...rest } = params
@@ -199,7 +199,7 @@ export class ModernEndpoint {
     if (this.#offer.search.isInner(request)) return client
     const { principal } = caller
     const asked = (result: JsonObject) =>
-      this.#stamped(this.#relayed.sealed(result, { member, method, params, principal, exchange }), method)
+      this.#stamped(this.#relayed.sealed(result, { member, method, params, capabilities, principal, exchange }), method)
     return new ByteClient({ member, request, exchange, params, capabilities, trace, serverInfo: this.#serverInfo, client, asked })
   }
 

@@ -14,7 +14,7 @@ import { callModern } from '../testing/call-modern.ts'
 import { startTestVmcp } from '../testing/test-vmcp.ts'
 import { RelayedStates } from './relayed-states.ts'
 
-const ASKS = { resultType: 'input_required', inputRequests: { q: {} } }
+const ASKS = { resultType: 'input_required', inputRequests: { q: { method: 'roots/list' } } }
 
 /** A modern backend that asks with a state of its own, and what it got. */
 function backend(name: string, answer: (params: JsonObject) => JsonObject = () => ({ ...ASKS, requestState: 'inner' })) {
@@ -29,7 +29,9 @@ function backend(name: string, answer: (params: JsonObject) => JsonObject = () =
 function relay(keys = SealKeys.random(), clock = new TestClock(), used: UsedStates = new LocalUsedStates()) {
   const states = new RelayedStates(clock, keys.sealFor('relayed states'), used)
   const send = (member: Member, params: JsonObject, principal = 'ada') =>
-    states.clientFor({ member, method: 'tools/call', params, principal, exchange: {} as Exchange }).request('tools/call', params)
+    states
+      .clientFor({ member, method: 'tools/call', params, capabilities: { roots: {} }, principal, exchange: {} as Exchange })
+      .request('tools/call', params)
   return { send, clock, keys }
 }
 

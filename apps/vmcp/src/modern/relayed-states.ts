@@ -3,6 +3,7 @@ import { partyOf } from '@thv/gateway/sessions/party'
 import type { Exchange } from '@thv/http/server/exchange'
 import type { Clock } from '@thv/kernel/clock'
 import { canonicalJson } from '@thv/kernel/config-hash'
+import { inputProblem } from '@thv/mcp/bridge/questions'
 import type { StateSeal } from '@thv/mcp/bridge/state-seal'
 import { McpErrorResponse } from '@thv/mcp/client/client-errors'
 import type { McpClient, RequestOptions } from '@thv/mcp/client/mcp-client'
@@ -16,6 +17,8 @@ export interface RelayedRequest {
   readonly method: string
   /** For the backend, with the answers of the client and their state. */
   readonly params: JsonObject
+  /** Of the client. */
+  readonly capabilities: JsonObject
   readonly principal: string
   readonly exchange: Exchange
 }
@@ -61,16 +64,15 @@ export class RelayedStates {
     }
   }
 
-  /** A result with its state sealed, where it has one. */
+  /** A result with its state sealed, where it has one. Throws LocalRefusal for a question that its client must not be asked. */
   sealed(result: JsonObject, request: RelayedRequest): JsonObject {
     const { resultType, requestState: inner } = result
-    if (resultType !== 'input_required' || inner === undefined) return result
+    if (resultType !== 'input_required') return result
+    const problem = inputProblem(result, request.method, request.capabilities)
+    if (problem !== undefined) throw notRelayed(`The backend ${problem}`)
+    if (inner === undefined) return result
     if (typeof inner !== 'string' || inner.length > MAX_STATE)
-      throw new LocalRefusal({
-        code: -32603,
-        message: `The requestState of the backend is not a text of at most ${MAX_STATE} characters`,
-        data: { reason: 'backend_protocol_error', mayHaveRun: true },
-      })
+      throw notRelayed(`The requestState of the backend is not a text of at most ${MAX_STATE} characters`)
     return { ...result, requestState: this.#seal.seal({ inner, owner: ownerOf(request), until: this.#clock.now() + USED_STATES_MS }) }
   }
 
@@ -112,6 +114,10 @@ interface Sent {
   readonly method: string
   readonly params: JsonObject
   readonly options: RequestOptions
+}
+
+function notRelayed(message: string): LocalRefusal {
+  return new LocalRefusal({ code: -32603, message, data: { reason: 'backend_protocol_error', mayHaveRun: true } })
 }
 
 function ownerOf({ member, method, params, principal }: RelayedRequest): string {

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '@thv/kernel/clock'
 import type { Ask } from '@thv/mcp/bridge/parked-call'
-import type { ClientHandler, McpClient } from '@thv/mcp/client/mcp-client'
+import type { ClientHandler, ClientHandlers, McpClient } from '@thv/mcp/client/mcp-client'
 import type { JsonObject } from '@thv/mcp/json-rpc'
 import { METHODS } from '@thv/mcp/methods'
 import type { Member } from '../members/member.ts'
@@ -61,7 +61,7 @@ export class ExclusiveClients {
       key,
       ask: undefined,
       timer: undefined,
-      client: member.open({ capabilities, handlers: handlersOf(capabilities, () => pooled.ask) }),
+      client: member.open({ capabilities, handlers: handlersOf(() => pooled.ask) }),
     }
     this.#all.add(pooled)
     return pooled
@@ -127,18 +127,15 @@ export class ExclusiveClients {
   }
 }
 
-function handlersOf({ sampling, elicitation, roots }: JsonObject, current: () => Ask | undefined) {
+/** The call decides what its client may be asked. */
+function handlersOf(current: () => Ask | undefined): ClientHandlers {
   const handler =
     (method: string): ClientHandler =>
     (params, { signal }) => {
       const ask = current()
       return ask === undefined ? Promise.reject(new Error('no call is under way')) : ask({ method, params }, signal)
     }
-  return {
-    ...(sampling !== undefined && { sampling: handler(METHODS.createMessage) }),
-    ...(elicitation !== undefined && { elicitation: handler(METHODS.elicit) }),
-    ...(roots !== undefined && { roots: handler(METHODS.rootsList) }),
-  }
+  return { sampling: handler(METHODS.createMessage), elicitation: handler(METHODS.elicit), roots: handler(METHODS.rootsList) }
 }
 
 /** The same text for the same capabilities, whatever the order of their members. */

@@ -183,12 +183,12 @@ describe('calls of one user that wait for answers', () => {
   }
 
   /** A backend that asks in each call and ends it in the given way, whatever the answer is. */
-  function open(ending: (outcome: 'answered' | number) => Promise<object>) {
+  function open(ending: (outcome: 'answered' | number) => Promise<object>, question: object = { message: 'who?' }) {
     const clock = new TestClock()
     const { signal } = new AbortController()
     const client = (elicitation: Handler) => {
       const asked = async () => {
-        const outcome = await elicitation({ message: 'who?' }, { signal }).then(
+        const outcome = await elicitation(question, { signal }).then(
           () => 'answered' as const,
           (error: unknown) => (error as LocalRefusal).rpcCode,
         )
@@ -236,6 +236,28 @@ describe('calls of one user that wait for answers', () => {
     expect(await call('ada', { requestState, inputResponses })).toMatchObject(DONE)
     expect(outcomes).toEqual([-32601, 'answered'])
     expect(await call('ada')).toMatchObject({ resultType: 'input_required' })
+    await parked.close()
+  })
+
+  it('with a link show it without its id to a client that opens links, and fail for any other', async () => {
+    const link = { mode: 'url', url: 'https://example.com/', message: 'open' }
+    const outcomes: unknown[] = []
+    const { call, parked } = open(
+      async (outcome) => {
+        outcomes.push(outcome)
+        return DONE
+      },
+      { ...link, elicitationId: 'x' },
+    )
+    const shown = await call('ada', { capabilities: { elicitation: { url: {} } } })
+    expect(shown).toMatchObject({ inputRequests: { 'elicitation-1': { method: 'elicitation/create', params: link } } })
+    expect(JSON.stringify(shown['inputRequests'])).not.toContain('elicitationId')
+    // Also where the backend goes on without an answer.
+    await expect(call('bob', { capabilities: { elicitation: {}, sampling: {} } })).rejects.toMatchObject({
+      rpcCode: -32021,
+      data: { requiredCapabilities: { elicitation: { url: {} } } },
+    })
+    expect(outcomes).toEqual([-32601])
     await parked.close()
   })
 

@@ -3,16 +3,20 @@ import { isAddress } from '@thv/gateway/sessions/party'
 import type { Clock } from '@thv/kernel/clock'
 import { PARKED_MS, ParkedCall } from '@thv/mcp/bridge/parked-call'
 import { modernError } from '@thv/mcp/bridge/projections'
+import { lackedCapability, modernQuestion, type Question } from '@thv/mcp/bridge/questions'
 import type { StateSeal } from '@thv/mcp/bridge/state-seal'
 import { McpErrorResponse } from '@thv/mcp/client/client-errors'
 import type { McpClient, RequestOptions } from '@thv/mcp/client/mcp-client'
 import type { JsonObject } from '@thv/mcp/json-rpc'
+import { METHODS } from '@thv/mcp/methods'
+import { errorObjectOf, missingCapability } from '@thv/mcp/wire-errors'
 import { mayHoldMore } from '@thv/store/fair-share'
 import { LocalRefusal } from '../members/local-refusal.ts'
 import type { Member } from '../members/member.ts'
 import { outgoingScope } from '../members/outgoing-scope.ts'
 import type { SealKeys } from '../seal/seal-keys.ts'
 import { ExclusiveClients } from './exclusive-clients.ts'
+import { linksFirst } from './links-first.ts'
 
 export interface ParkedRequest {
   readonly member: Member
@@ -45,8 +49,8 @@ export class ParkedCalls {
   readonly #replica: string
   readonly #calls = new Map<string, ParkedCall>()
   readonly #users = new WeakMap<ParkedCall, string>()
-  /** Calls whose backend could not ask, because too many others wait for answers. */
-  readonly #refused = new WeakSet<ParkedCall>()
+  /** Calls whose backend could not ask. */
+  readonly #refused = new WeakMap<ParkedCall, Refused>()
 
   constructor(clock: Clock, sealKeys: SealKeys) {
     this.#clock = clock
@@ -70,7 +74,8 @@ export class ParkedCalls {
     try {
       const round = await call.next(options)
       if ('result' in round) {
-        if (round.result['isError'] === true && this.#refused.has(call)) throw tooManyQuestions()
+        const refused = this.#refused.get(call)
+        if (refused !== undefined && (refused.isFatal || round.result['isError'] === true)) throw refused.reason
         return { ...round.result, resultType: 'complete' }
       }
       const state = { replica: this.#replica, id: call.id, round: call.round, until: this.#clock.now() + PARKED_MS }
@@ -79,7 +84,10 @@ export class ParkedCalls {
       // The answer that leads to a login is the client's own matter, not one of the backend.
       const isChallenge = error instanceof LocalRefusal && error.challenge !== undefined
       if (!(error instanceof McpErrorResponse) || isChallenge) throw error
-      if (this.#refused.has(call)) throw tooManyQuestions()
+      const refused = this.#refused.get(call)
+      if (refused !== undefined) throw refused.reason
+      const links = linksFirst(error, request.capabilities)
+      if (links !== undefined) return links
       const { rpcCode: code, message, data } = error
       throw new McpErrorResponse(modernError(data === undefined ? { code, message } : { code, message, data }))
     }
@@ -99,7 +107,10 @@ export class ParkedCalls {
       },
     })
     this.#users.set(call, user)
-    taken.ask = (question, signal) => (this.#mayAsk(call) ? call.ask(question, signal) : this.#refuse(call))
+    taken.ask = (question, signal) => {
+      const refused = this.#refusal(call, question, capabilities)
+      return refused === undefined ? call.ask(modernQuestion(question), signal) : this.#refuse(call, refused)
+    }
     this.#calls.set(call.id, call)
     call.start(taken.client, method, params, options.onProgress !== undefined)
     return call
@@ -121,9 +132,20 @@ export class ParkedCalls {
     return asking < MAX_ASKING_PER_USER
   }
 
-  /** The backend goes on without an answer; the client hears of it if the call fails then. */
-  #refuse(call: ParkedCall): Promise<never> {
-    this.#refused.add(call)
+  /** Why the client is not asked. Undefined: it is. Servers often go on without roots. */
+  #refusal(call: ParkedCall, question: Question, capabilities: JsonObject): Refused | undefined {
+    const lacked = lackedCapability(question, capabilities)
+    if (lacked !== undefined)
+      return {
+        isFatal: question.method !== METHODS.rootsList,
+        reason: new LocalRefusal(errorObjectOf(missingCapability(lacked))),
+      }
+    return this.#mayAsk(call) ? undefined : { isFatal: false, reason: tooManyQuestions() }
+  }
+
+  /** The backend goes on without an answer; the client hears of it if the call fails then, or cannot be what it should. */
+  #refuse(call: ParkedCall, refused: Refused): Promise<never> {
+    if (this.#refused.get(call)?.isFatal !== true) this.#refused.set(call, refused)
     return Promise.reject(new McpErrorResponse({ code: -32601, message: 'Method not found' }))
   }
 
@@ -147,6 +169,12 @@ export class ParkedCalls {
     call.answer(request.inputResponses)
     return call
   }
+}
+
+interface Refused {
+  readonly reason: LocalRefusal
+  /** The call fails, whatever the backend makes of it. */
+  readonly isFatal: boolean
 }
 
 function tooManyQuestions(): LocalRefusal {

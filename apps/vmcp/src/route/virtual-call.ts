@@ -16,7 +16,7 @@ import {
   resultResponse,
   serialise,
 } from '@thv/mcp/json-rpc'
-import { NOTIFICATIONS } from '@thv/mcp/methods'
+import { METHODS, NOTIFICATIONS } from '@thv/mcp/methods'
 import type { ParsedRequest } from '@thv/mcp/parse-body'
 import { type LegacyClient, withLinks } from '@thv/mcp/url-elicitation'
 import { errorObjectOf, isRejection, type Rejection, reject } from '@thv/mcp/wire-errors'
@@ -29,6 +29,7 @@ import { isLoginChallenge } from '../members/login-challenge.ts'
 import type { Member } from '../members/member.ts'
 import type { CallDeadlines, TimedCall } from './call-deadlines.ts'
 import { callFailure, circuitOpen } from './call-failure.ts'
+import { ClientRefused } from './client-refused.ts'
 import type { RetryPolicy } from './retry-policy.ts'
 import { sendRequest } from './send-request.ts'
 import { type CallOptions, type SendingCall, SentOptions } from './sent-options.ts'
@@ -64,7 +65,7 @@ export interface VirtualCallOptions {
   wantsLog(params: JsonObject): boolean
   /** The result and the error as this client knows them; the HTTP status of an error. */
   project(result: JsonObject, client: CallingClient): JsonObject
-  projectError(error: ErrorObject, client: CallingClient): { readonly error: ErrorObject; readonly status: number }
+  projectError(error: ErrorObject, client: CallingClient): ProjectedError
   /** Of a client of the handshake era, which says whether it shows links. */
   readonly session?: { readonly client: LegacyClient }
 }
@@ -75,6 +76,9 @@ export interface SentCall extends RequestOptions {
   /** Of a client that cancels its call by hanging up. */
   readonly exchange?: MessageContext['exchange']
 }
+
+/** An error of a backend as the client knows it, or the result that it gets instead. */
+export type ProjectedError = { readonly error: ErrorObject; readonly status: number } | { readonly result: JsonObject }
 
 /** The call, for work of this program that answers it. */
 export interface RunningWork {
@@ -175,11 +179,12 @@ export class VirtualCall implements TimedCall, CancelListener, SendingCall {
       if (this.#isAbandoned) return
       const challenge = error instanceof LocalRefusal ? error.challenge : undefined
       if (challenge !== undefined) return this.challenge(challenge)
+      if (error instanceof ClientRefused) return this.#refused(error, client)
       const failure = callFailure(error, { backend: member.name, timeoutMs })
       if (failure === undefined || !failure.isAnswer)
         deps.log.warn('a call failed at a backend', { backend: member.name, method: request.method, error: errorMessage(error) })
       if (failure === undefined) this.#fail({ error: errorObjectOf(reject('internal_error')), status: 200 })
-      else this.#fail(failure.isAnswer ? this.#options.projectError(failure.error, client) : { error: failure.error, status: 200 })
+      else this.#answerFailure(failure.isAnswer ? this.#options.projectError(failure.error, client) : { error: failure.error, status: 200 })
     } finally {
       deps.deadlines.delete(this)
       exchange?.removeEventListener('abort', this)
@@ -258,6 +263,19 @@ export class VirtualCall implements TimedCall, CancelListener, SendingCall {
     reply.finish(text)
   }
 
+  #answerFailure(projected: ProjectedError): void {
+    if ('result' in projected) this.#finish(projected.result)
+    else this.#fail(projected)
+  }
+
+  /** A modern backend asked the client in vain. */
+  #refused({ message }: ClientRefused, client: CallingClient): void {
+    const text = `The client did not answer what the server asks: ${message}`
+    if (this.#options.request.method === METHODS.toolsCall)
+      this.#finish(this.#options.project({ content: [{ type: 'text', text }], isError: true }, client))
+    else this.#fail({ error: { code: -32603, message: text }, status: 200 })
+  }
+
   #finishText(text: string): void {
     const { reply, context, deps } = this.#options
     if (this.#isAbandoned) return
@@ -304,6 +322,8 @@ export class VirtualCall implements TimedCall, CancelListener, SendingCall {
 
   notified({ method, params = {} }: JsonRpcNotification): void {
     this.#heard()
+    if (method === NOTIFICATIONS.elicitationComplete && this.#options.session !== undefined)
+      this.#options.reply.event(serialise({ jsonrpc: '2.0', method, params }))
     if (method !== NOTIFICATIONS.message || !this.#options.wantsLog(params)) return
     this.#options.reply.event(serialise({ jsonrpc: '2.0', method, params }), { kind: 'log' })
   }

@@ -143,7 +143,7 @@ describe('a backend that gets other credentials', () => {
     const [before] = live.offer.members
     live.write(documentOf([one], { ...config, outgoingAuth: auth('bob') }))
     // Far sooner than the half minute for which its lists are kept.
-    await expect.poll(names, { timeout: 15_000, interval: 20 }).toEqual(['tool_of_bob'])
+    await expect.poll(names, POLL).toEqual(['tool_of_bob'])
     expect(live.offer.members).toEqual([before])
   })
 })

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { META } from '../envelope.ts'
 import { METHODS } from '../methods.ts'
-import { fillsForms, legacyError, legacyResult, legacyTool, modernError, modernResult, relayedCapabilities } from './projections.ts'
+import { fillsForms, legacyError, legacyRefusal, legacyResult, legacyTool, modernError, modernResult, relayedCapabilities } from './projections.ts'
 
 const serverInfo = { name: 'joined', version: '1' }
 const STAMPED = { _meta: { [META.serverInfo]: serverInfo } }
@@ -56,11 +56,20 @@ describe('errors of the other era', () => {
     expect(legacyError({ code, message: 'm', data: { uri: 'a' } }, method)).toEqual({ message: 'm', ...expected })
   })
 
+  it('of tools that are about the modern wire are results for legacy clients, which name the capability', () => {
+    const error = { code: -32021, message: 'm', data: { requiredCapabilities: { sampling: {} } } }
+    expect(legacyRefusal(error, METHODS.toolsCall)).toMatchObject({ isError: true, content: [{ text: expect.stringContaining('sampling') }] })
+    expect(legacyRefusal({ code: -32020, message: 'm' }, METHODS.toolsCall)).toMatchObject({ isError: true, content: [{ text: 'm' }] })
+    expect(legacyRefusal(error, METHODS.promptsGet)).toBeUndefined()
+    expect(legacyRefusal({ ...error, code: -32602 }, METHODS.toolsCall)).toBeUndefined()
+  })
+
   it.each<[number, object]>([
     [-32002, { code: -32602, data: { uri: 'a' } }],
     [-32000, { code: -32603, data: { upstreamCode: -32000 } }],
     [-32019, { code: -32603, data: { upstreamCode: -32019 } }],
     [-32021, { code: -32021, data: { uri: 'a' } }],
+    [-32042, { code: -32603, data: { upstreamCode: -32042 } }],
     [-32601, { code: -32601, data: { uri: 'a' } }],
   ])('for modern clients: %i', (code, expected) => {
     expect(modernError({ code, message: 'm', data: { uri: 'a' } })).toEqual({ message: 'm', ...expected })

@@ -66,6 +66,8 @@ function cacheOf({ ttlMs }: JsonObject): JsonObject {
 
 const NOT_FOUND_LEGACY = -32002
 const INVALID_PARAMS = -32602
+/** The user has to open links first: `linkQuestions` makes questions of it, where it can. */
+const LINKS_FIRST_LEGACY = -32042
 
 /** An error of a backend for a legacy client. Codes that it cannot know do not get through. */
 export function legacyError(error: ErrorObject, method: string): ErrorObject {
@@ -75,10 +77,19 @@ export function legacyError(error: ErrorObject, method: string): ErrorObject {
   return code >= -32099 && code <= -32020 ? foreign(error) : error
 }
 
-/** An error of a legacy backend for a modern client, which must not interpret the codes from -32000 to -32019. */
+/** The result of a tool in place of an error about the modern wire, which says nothing to a legacy client. Undefined for all other errors. */
+export function legacyRefusal({ code, message, data }: ErrorObject, method: string): JsonObject | undefined {
+  if (method !== METHODS.toolsCall || code < -32022 || code > -32020) return undefined
+  const required = isObject(data) ? data['requiredCapabilities'] : undefined
+  const text = isObject(required) ? `The tool needs a client that declares ${JSON.stringify(required)}` : message
+  return { content: [{ type: 'text', text }], isError: true }
+}
+
+/** An error of a legacy backend for a modern client, which must not interpret the codes from -32000 to -32019, and knows no error about links. */
 export function modernError(error: ErrorObject): ErrorObject {
-  if (error.code === NOT_FOUND_LEGACY) return { ...error, code: INVALID_PARAMS }
-  return error.code >= -32019 && error.code <= -32000 ? foreign(error) : error
+  const { code } = error
+  if (code === NOT_FOUND_LEGACY) return { ...error, code: INVALID_PARAMS }
+  return (code >= -32019 && code <= -32000) || code === LINKS_FIRST_LEGACY ? foreign(error) : error
 }
 
 function foreign({ code, message }: ErrorObject): ErrorObject {
