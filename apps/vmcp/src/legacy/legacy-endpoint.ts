@@ -248,6 +248,7 @@ export class LegacyEndpoint {
         return isRejection(answer) ? answer : legacyResult(offer.limited(answer, request.method))
       })
     } finally {
+      session.linksDone(send)
       noted?.end()
     }
   }

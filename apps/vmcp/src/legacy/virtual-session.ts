@@ -47,7 +47,7 @@ export class VirtualSession implements LiveSession {
   readonly #clients = new Map<Member, McpClient>()
   readonly #subscriptions = new Map<string, { readonly member: Member; readonly opening: Promise<Listening> }>()
   /** Ids of links that the user has opened, by the way to the client of their call. */
-  readonly #links = new WeakMap<SendToClient, readonly string[]>()
+  #links: WeakMap<SendToClient, readonly string[]> | undefined
   readonly #log: Log
   #hasEnded = false
 
@@ -183,7 +183,7 @@ export class VirtualSession implements LiveSession {
 
   /** The call whose questions went this way has ended: links that got their ids here are done. */
   linksDone(send: SendToClient): void {
-    for (const elicitationId of this.#links.get(send) ?? [])
+    for (const elicitationId of this.#links?.get(send) ?? [])
       this.#deliver({ jsonrpc: '2.0', method: NOTIFICATIONS.elicitationComplete, params: { elicitationId } })
   }
 
@@ -197,8 +197,10 @@ export class VirtualSession implements LiveSession {
     }
     const answer = await this.questions.ask(question, send, signal)
     const { elicitationId: id } = question.params
-    if (question !== given && typeof id === 'string' && answer['action'] === 'accept')
+    if (question !== given && typeof id === 'string' && answer['action'] === 'accept') {
+      this.#links ??= new WeakMap()
       this.#links.set(send, [...(this.#links.get(send) ?? []), id])
+    }
     return answer
   }
 
