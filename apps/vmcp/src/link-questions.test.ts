@@ -15,7 +15,8 @@ describe('a server that asks the user to open a link', () => {
     await using fixture = await startFixture({ era: 'modern' })
     await using vmcp = await startTestVmcp({ backends: { one: fixture.url } })
     await using sdk = await connectSdk(new StreamableHTTPClientTransport(new URL(vmcp.url)), 'legacy')
-    const [shown, completed]: unknown[][] = [[], []]
+    const shown: unknown[] = []
+    const completed: string[] = []
     sdk.client.setRequestHandler('elicitation/create', ({ params }) => {
       shown.push(params)
       return { action: 'accept' }

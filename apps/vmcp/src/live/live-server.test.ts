@@ -182,7 +182,8 @@ describe('a configuration that changes while the server runs', () => {
     const server = new LiveServer({
       ...{ live, policies: undefined, env: {}, log: new CollectingLog(), metrics: createMetrics(), discovered: undefined },
       feed: {
-        resolve: async ({ metadata }) => (metadata['note'] === 'bad' ? await refused.promise : { backends: [], leftOut: [], warnings: [], ready: new Set() }),
+        resolve: async ({ metadata }) =>
+          metadata['note'] === 'bad' ? await refused.promise : { backends: [], leftOut: [], warnings: [], ready: new Set() },
         close: async () => undefined,
       },
       roster: { apply: () => ({ joined: [], left: [] }) } as unknown as LiveServerOptions['roster'],

@@ -12,7 +12,10 @@ const FAILED = { ...DONE, isError: true }
 /** A backend that asks, and answers in the same way whatever comes of it. */
 function calling(kinds: readonly Kind[], answer: JsonObject | Error, declared: JsonObject = {}) {
   const request = async (_method: string, _params: JsonObject, { handlers }: RequestOptions) => {
-    for (const kind of kinds) await Promise.try(() => handlers?.[kind]?.({}, { signal: new AbortController().signal })).catch(() => undefined)
+    for (const kind of kinds) {
+      const ask = async () => await handlers?.[kind]?.({}, { signal: new AbortController().signal })
+      await ask().catch(() => undefined)
+    }
     if (answer instanceof Error) throw answer
     return answer
   }

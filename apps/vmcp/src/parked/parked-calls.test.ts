@@ -272,7 +272,14 @@ describe('calls of one user that wait for answers', () => {
     await expect(call('eve', { requestState, inputResponses })).rejects.toMatchObject({ rpcCode: -32602 })
     // Another replica with the same secret has no such call, and says why.
     const elsewhere = new ParkedCalls(clock, keys)
-    const foreign = { ...REQUEST, member: { name: 'one' } as Member, principal: 'ada', party: 'principal ada', requestState, inputResponses }
+    const foreign = {
+      ...REQUEST,
+      member: { name: 'one' } as Member,
+      principal: 'ada',
+      party: 'principal ada',
+      requestState,
+      inputResponses,
+    }
     await expect(elsewhere.clientFor(foreign).request('tools/call')).rejects.toMatchObject({ rpcCode: -32602 })
     expect(outcomes).toEqual([])
     await clock.advance(300_000)

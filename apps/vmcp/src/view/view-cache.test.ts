@@ -1,10 +1,12 @@
 import { WireClient } from '@thv/gateway/testing/wire-client'
 import { TestClock } from '@thv/kernel/clock'
+import { ThvError } from '@thv/kernel/errors'
 import { CollectingLog } from '@thv/telemetry/testing/collecting-log'
 import { describe, expect, it } from 'vitest'
 import type { ResolvedBackend } from '../discover/resolved-backend.ts'
 import { healthSettings } from '../live/live-server.ts'
 import type { Member } from '../members/member.ts'
+import { MemberHealth } from '../members/member-health.ts'
 import type { MemberRoster } from '../members/member-roster.ts'
 import { callModern } from '../testing/call-modern.ts'
 import { startGuardedBackend } from '../testing/guarded-backend.ts'
@@ -91,37 +93,51 @@ describe('lists that never came', () => {
 })
 
 describe('a backend that is down at first', () => {
-  /** On a clock that stands still: nothing is asked because time passes. */
+  /** On a clock of its own, after so long that it is asked seldom. */
   async function start() {
-    const stack = new AsyncDisposableStack()
-    const backend = stack.use(await startScripted({ era: 'legacy', call: (call, response) => answer(response, call) }))
-    backend.isDown = true
     const clock = new TestClock()
-    const vmcp = stack.use(await startTestVmcp({ backends: { one: backend.url }, clock, firstWaitMs: 1 }))
-    expect(vmcp.offer.view.isMissing).toBe(true)
-    backend.isDown = false
-    /** Changes are debounced. */
+    let isDown = true
+    let askedAt = 0
+    const request = async () => {
+      askedAt = clock.monotonic()
+      if (isDown) throw new Error('down')
+      return { tools: [{ name: 'work', inputSchema: { type: 'object' } }] }
+    }
+    const shared = { capabilities: { tools: {} }, connect: async () => {}, request }
+    const health = new MemberHealth(clock, healthSettings(testConfig({ backends: {} })))
+    const one = { name: 'one', shared, health, isPerCaller: false, observed: (work: () => Promise<void>) => work() } as unknown as Member
+    const roster = { all: [one], isPerCaller: false, get: (name: string) => (name === 'one' ? one : undefined), onChange: () => {} }
+    const settings = viewSettings(testConfig({ backends: {} }))
+    const view = new ViewCache({ roster: roster as unknown as MemberRoster, settings, clock, log: new CollectingLog() })
+    view.start()
+    // With the longest delay before the next attempt, and that has just begun.
+    await clock.advance(1_000_000)
+    while (clock.monotonic() - askedAt > 1_000) await clock.advance(500)
+    isDown = false
     const names = async () => {
       await clock.advance(50)
-      return [...vmcp.offer.view.now.tools.keys()]
+      return [...view.now.tools.keys()]
     }
-    return { stack, vmcp, names }
+    expect(await names()).toEqual([])
+    return { view, health, names }
   }
 
   it('is asked for its lists when its resource becomes ready', async () => {
-    const { stack, vmcp, names } = await start()
-    await using _ = stack
-    vmcp.offer.view.look('none')
-    vmcp.offer.view.look('one')
-    await expect.poll(names, { ...POLL, interval: 1 }).toEqual(['work'])
+    const { view, names } = await start()
+    view.look('none')
+    expect(await names()).toEqual([])
+    view.look('one')
+    expect(await names()).toEqual(['work'])
+    await view.close()
   })
 
   it('is asked for its lists when it answers something else', async () => {
-    const { stack, vmcp, names } = await start()
-    await using _ = stack
-    const [member] = vmcp.offer.members
-    await member?.observed(() => member.shared.ping())
-    await expect.poll(names, { ...POLL, interval: 1 }).toEqual(['work'])
+    const { view, health, names } = await start()
+    health.failed(new ThvError('backend_refused', 'no'))
+    expect(await names()).toEqual([])
+    health.succeeded()
+    expect(await names()).toEqual(['work'])
+    await view.close()
   })
 })
 

@@ -1,7 +1,16 @@
 import { describe, expect, it } from 'vitest'
 import { META } from '../envelope.ts'
 import { METHODS } from '../methods.ts'
-import { fillsForms, legacyError, legacyRefusal, legacyResult, legacyTool, modernError, modernResult, relayedCapabilities } from './projections.ts'
+import {
+  fillsForms,
+  legacyError,
+  legacyRefusal,
+  legacyResult,
+  legacyTool,
+  modernError,
+  modernResult,
+  relayedCapabilities,
+} from './projections.ts'
 
 const serverInfo = { name: 'joined', version: '1' }
 const STAMPED = { _meta: { [META.serverInfo]: serverInfo } }
@@ -58,7 +67,10 @@ describe('errors of the other era', () => {
 
   it('of tools that are about the modern wire are results for legacy clients, which name the capability', () => {
     const error = { code: -32021, message: 'm', data: { requiredCapabilities: { sampling: {} } } }
-    expect(legacyRefusal(error, METHODS.toolsCall)).toMatchObject({ isError: true, content: [{ text: expect.stringContaining('sampling') }] })
+    expect(legacyRefusal(error, METHODS.toolsCall)).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringContaining('sampling') }],
+    })
     expect(legacyRefusal({ code: -32020, message: 'm' }, METHODS.toolsCall)).toMatchObject({ isError: true, content: [{ text: 'm' }] })
     expect(legacyRefusal(error, METHODS.promptsGet)).toBeUndefined()
     expect(legacyRefusal({ ...error, code: -32602 }, METHODS.toolsCall)).toBeUndefined()

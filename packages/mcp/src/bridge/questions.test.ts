@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { JsonObject } from '../json-rpc.ts'
 import { METHODS } from '../methods.ts'
 import { inputProblem, lackedCapability, legacyQuestion, linkQuestions, modernQuestion } from './questions.ts'
 
@@ -60,12 +61,12 @@ describe('questions', () => {
     expect(linkQuestions(error)).toBeUndefined()
   })
 
-  it.each<[string, object, string, string | undefined]>([
+  it.each<[string, JsonObject, string, string | undefined]>([
     ['a form', { inputRequests: { a: form } }, METHODS.toolsCall, undefined],
     ['roots without params', { inputRequests: { a: { method: METHODS.rootsList } } }, METHODS.resourcesRead, undefined],
     ['a state alone', { requestState: 'x' }, METHODS.promptsGet, undefined],
     ['neither', {}, METHODS.toolsCall, 'without saying which'],
-    ['a list', { inputRequests: [form] }, METHODS.toolsCall, 'no client can be asked'],
+    ['a list', { inputRequests: [form] }, METHODS.toolsCall, 'no object'],
     ['a text', { inputRequests: 'x' }, METHODS.toolsCall, 'no object'],
     ['a ping', { inputRequests: { a: { method: 'ping' } } }, METHODS.toolsCall, 'no client can be asked'],
     ['nothing', { inputRequests: { a: {} } }, METHODS.toolsCall, 'no client can be asked'],

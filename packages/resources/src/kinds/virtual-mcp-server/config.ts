@@ -68,9 +68,12 @@ const workflows = () =>
 const bridge = () =>
   obj('Clients and backends of different eras.', {
     parkedCalls: opt(
-      bool('Whether a call to a legacy backend stays open while a modern client answers what the backend asks. Without it such a call fails.', {
-        default: true,
-      }),
+      bool(
+        'Whether a call to a legacy backend stays open while a modern client answers what the backend asks. Without it such a call fails.',
+        {
+          default: true,
+        },
+      ),
     ),
   })
 
