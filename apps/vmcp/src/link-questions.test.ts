@@ -48,10 +48,10 @@ describe('a server that asks the user to open a link', () => {
     await using vmcp = await startTestVmcp({ backends: { one: fixture.url } })
     await using sdk = await connectSdk(new StreamableHTTPClientTransport(new URL(vmcp.url)), 'legacy')
     sdk.client.setRequestHandler('elicitation/create', () => {
-      throw new Error('nobody is here')
+      throw new Error('the person is out')
     })
     const result = await sdk.client.callTool({ name: 'ask', arguments: { kind: 'elicitation' } })
-    expect(result).toMatchObject({ isError: true, content: [{ text: expect.stringContaining('nobody is here') }] })
+    expect(result).toMatchObject({ isError: true, content: [{ text: expect.stringContaining('the person is out') }] })
   })
 
   it('legacy client without a capability, modern backend: the tool has failed, and its text names the capability', async () => {

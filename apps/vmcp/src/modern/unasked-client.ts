@@ -37,7 +37,7 @@ export function unaskedClient(shared: McpClient, declared: JsonObject): CallingC
   }
 }
 
-/** What a backend has asked in vain. */
+/** Questions of a backend in one call, all of them refused. */
 class RefusedQuestions {
   readonly handlers: ClientHandlers
   readonly #declared: JsonObject

@@ -261,7 +261,7 @@ describe('calls of one user that wait for answers', () => {
     await parked.close()
   })
 
-  it('go on for nobody else, and for nobody after five minutes', async () => {
+  it('go on for their own principal alone, and not after five minutes', async () => {
     const outcomes: unknown[] = []
     const { call, parked, clock, keys } = open(async (outcome) => {
       outcomes.push(outcome)

@@ -31,7 +31,7 @@ export function lackedCapability(question: Question, capabilities: JsonObject): 
 
 const QUESTIONS: ReadonlySet<unknown> = new Set([METHODS.createMessage, METHODS.elicit, METHODS.rootsList])
 
-/** What is wrong with a result of a modern server that asks for input. Undefined: it may be relayed to a client with these capabilities. */
+/** The fault of a result of a modern server that asks for input. Undefined: it may be relayed to a client with these capabilities. */
 export function inputProblem({ inputRequests, requestState }: JsonObject, method: string, capabilities: JsonObject): string | undefined {
   if (!INPUT_METHODS.has(method)) return `asks for input in ${method}`
   if (inputRequests === undefined) return requestState === undefined ? 'asks for input without saying which' : undefined
