@@ -64,7 +64,10 @@ export async function measureLoad(options: LoadOptions): Promise<LoadFigures> {
         resting.push({ key, ...rest })
       }
     }
-    if (round < rounds - 1) continue
+    if (round < rounds - 1) {
+      for (const { stop } of resting) stop()
+      continue
+    }
     log('a quiet minute …')
     await sleep(QUIET_MINUTE_MS)
     for (const { key, pid, stop } of resting) {

@@ -20,7 +20,7 @@ export function recordRss(name: string, pid: number): { stop(): RssSeries } {
     if (mb !== undefined) points.push({ seconds: (performance.now() - started) / 1000, mb })
   }
   look()
-  const timer = setInterval(look, EVERY_MS)
+  const timer = setInterval(look, EVERY_MS).unref() // one that is not stopped must not keep the benchmark from ending
   return {
     stop() {
       clearInterval(timer)

@@ -16,6 +16,7 @@ describe('the engine in a thread of its own', () => {
   let folder: string
   let engine: EngineWorker
   let config: RegistryConfig
+  const released: string[] = []
   /** A new thread loads all its modules again: on a busy machine that takes as long as it takes, and the limit is that of the test. */
   const back = Promise.withResolvers<void>()
   const log = createLogger({ level: 'info', format: 'json', write: (line) => line.includes('the engine runs again') && back.resolve() })
@@ -36,7 +37,7 @@ describe('the engine in a thread of its own', () => {
       }),
       storage: { kind: 'sqlite', path: join(folder, 'registry.db') },
     }
-    engine = await startEngineWorker({ config, entry, log })
+    engine = await startEngineWorker({ config, entry, log, onReleased: (result) => released.push(result) })
     await until(() => engine.registry('main')?.view?.snapshot.count === 600)
   })
 
@@ -60,6 +61,11 @@ describe('the engine in a thread of its own', () => {
     expect((await engine.admin.sources()).map(({ config }) => config.name)).toEqual(['files', 'own'])
     expect(JSON.parse((await engine.admin.listedImages()).body)).toEqual({ synced: true, images: expect.any(Array) })
     await expect(engine.reload({ ...config, storage: { kind: 'sqlite' } })).rejects.toMatchObject({ code: 'registry_config_invalid' })
+  })
+
+  it('gives the memory of its load back when it is quiet, and says so', { timeout: 150_000 }, async () => {
+    await until(() => released.length > 0, 120_000)
+    expect(released[0]).toBe('done')
   })
 
   it('comes back when it dies, and reads go on meanwhile', async () => {
