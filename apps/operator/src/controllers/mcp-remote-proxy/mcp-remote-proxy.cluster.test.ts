@@ -111,6 +111,21 @@ describeCluster('MCPRemoteProxy', () => {
     expect((await steps.deployment('edited')).spec?.template?.spec?.serviceAccountName).toBe('default')
   })
 
+  test('stays Ready while an update of it is refused, and takes the update when it no longer is', async () => {
+    await steps.create('kept', { remoteUrl })
+    const ready = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] }
+    await steps.sayOfPod(await steps.onePod('kept'), ready)
+    const { url, observedGeneration } = await steps.settled('kept', 'Ready')
+    await admin.patch(configMaps, at('kept-runconfig'), { kind: 'merge', body: { immutable: true } })
+    await steps.edit('kept', { proxyPort: 9009 })
+    await steps.hasReason('kept', 'WriteRefused', 'WriteRefused')
+    expect((await steps.get('kept')).status).toMatchObject({ phase: 'Ready', url, observedGeneration })
+    expect(await steps.condition('kept', 'Ready')).toMatchObject({ status: 'True', reason: 'DeploymentReady' })
+    await admin.delete(configMaps, at('kept-runconfig'))
+    expect((await steps.settled('kept')).url).toContain(':9009/')
+    expect(await steps.condition('kept', 'WriteRefused')).toBeUndefined()
+  })
+
   test('a header of a Secret: missed, found; a new content replaces the pods', async () => {
     const headerForward = { addHeadersFromSecret: [{ headerName: 'X-Api-Key', valueSecretRef: { name: 'late', key: 'value' } }] }
     await steps.create('headed', { remoteUrl, headerForward })
