@@ -322,8 +322,15 @@ describe('hostile logins', () => {
 
   it('RFC 9700 §2.6: addresses come from the issuer, whatever Host and forwarding headers say', async () => {
     const headers = { 'x-forwarded-host': 'evil.example.com', 'x-forwarded-proto': 'gopher', forwarded: 'host=evil.example.com' }
-    const visit = await new Browser().visit(server.authorizeUrl(clientId).url, { headers })
+    const browser = new Browser()
+    const visit = await browser.visit(server.authorizeUrl(clientId).url, { headers })
     expect(visit.location?.origin).toBe(server.issuer)
+    // Nor is where the login leads to in the end.
+    const allowed = await browser.submit(await browser.visit(visit.location ?? ''), { decision: 'allow' })
+    const sent = await browser.submit(await browser.follow(allowed.location ?? ''), { user: 'ada' })
+    const back = await browser.follow(sent.location ?? '', `${server.issuer}/oauth/callback`)
+    const returned = await browser.visit(back.location ?? '')
+    expect(returned.location?.href).toMatch(new RegExp(`^${server.issuer}/oauth/authorize/[\\w-]+$`))
     const metadata = await new Browser().visit(`${server.issuer}/.well-known/oauth-authorization-server`, { headers })
     expect(metadata.text).not.toContain('evil')
   })
