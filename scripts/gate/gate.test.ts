@@ -41,13 +41,13 @@ beforeAll(async () => {
   writeFileSync(join(folder, 'vitest.config.mjs'), `export default ${JSON.stringify({ test: settings })}`)
   const path = join(folder, 'record.json')
   const args = ['run', '--root', folder, `--reporter=${ROOT}scripts/vitest-reporter.ts`]
-  const { output } = await run('vitest', args, { env: { THV_VITEST_RECORD: path }, quiet: true, limitMs: 120_000 })
+  const { output } = await run('vitest', args, { env: { THV_VITEST_RECORD: path }, quiet: true, limitMs: 280_000 })
   try {
     record = JSON.parse(readFileSync(path, 'utf8')) as VitestRecord
   } catch (error) {
     throw new Error(`no record: ${output}`, { cause: error })
   }
-}, 150_000)
+})
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
@@ -110,7 +110,7 @@ describe('a run of the small project', () => {
 
 describe('npm test', () => {
   it.each(['0', '', 'x'])('ends at once with SOAK=%j and names it', async (SOAK) => {
-    const { code, output } = await run(process.execPath, ['scripts/test.ts'], { env: { SOAK }, quiet: true, limitMs: 60_000 })
+    const { code, output } = await run(process.execPath, ['scripts/test.ts'], { env: { SOAK }, quiet: true, limitMs: 240_000 })
     expect(code).not.toBe(0)
     expect(output).toContain(`SOAK=${SOAK}: set it to a whole number from 1 on`)
     expect(output).not.toContain('── verify ──')

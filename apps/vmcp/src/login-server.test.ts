@@ -87,7 +87,7 @@ describe('a virtual server with an authorization server of its own, and backends
     const ada = await logIn(issuer, { user: 'ada', scope: 'openid mcp' })
     token = ada.accessToken
     clientId = ada.clientId
-  }, 120_000)
+  })
   afterAll(() => stack.disposeAsync())
 
   const connect = (mode: 'legacy' | 'modern', bearer = token) => {
@@ -225,7 +225,7 @@ describe('a virtual server with an authorization server of its own, and backends
   })
 })
 
-it('policies see the claims of the provider that primaryUpstreamProvider names', { timeout: 60_000 }, async () => {
+it('policies see the claims of the provider that primaryUpstreamProvider names', async () => {
   await using stack = new AsyncDisposableStack()
   const idp = stack.use(await startOidcServer())
   const backend = stack.use(await startGuardedBackend())

@@ -70,7 +70,7 @@ describe('a registry of a cluster', () => {
     const again = await engineOf({ fake })
     await until(() => namesOf(again.registry('main')?.view).length === 1_000)
     expect(namesOf(again.registry('main')?.view)).toEqual(namesOf(engine.registry('main')?.view))
-  }, 60_000)
+  })
 
   it('asks no cluster without a kubernetes source [001-005]', async () => {
     const fake = new FakeCluster()

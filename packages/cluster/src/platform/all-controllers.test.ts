@@ -6,7 +6,7 @@ import { startControllers } from './all-controllers.ts'
 const WAIT = { timeout: 10_000, interval: 50 }
 
 describe('all controllers together', () => {
-  it('make a Deployment reachable, clear its namespace away, and end', { timeout: 60_000 }, async () => {
+  it('make a Deployment reachable, clear its namespace away, and end', async () => {
     await using plane = await startEmbeddedPlane([])
     const { client } = plane.env
     const stop = new AbortController()

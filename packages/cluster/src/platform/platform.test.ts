@@ -106,7 +106,7 @@ describe('the platform', () => {
     await within(async () => expect(await podsOf(again.client)).toEqual([]))
     for (const pid of second) expect(() => process.kill(Number(pid), 0)).toThrow('ESRCH')
     expect(errors).toEqual([])
-  }, 60_000)
+  })
 
   it('applies what it is given once, and again when it changed', async () => {
     const given = (text: string) => [

@@ -84,7 +84,7 @@ describe('clients of one stdio server', () => {
       }),
       { numRuns: 15 },
     )
-  }, 60_000)
+  })
 })
 
 /** Speaks for each call as told, then answers it; what comes next is chosen at random among all calls. */

@@ -5,7 +5,7 @@ import { type EmbeddedPlane, startEmbeddedPlane } from './testing/embedded-plane
 import { define, readGoldens } from './testing/recorded-scenarios.ts'
 import { runScenario } from './testing/run-scenario.ts'
 
-const patience = { stillMs: 300, limitMs: 30_000 }
+const patience = { stillMs: 300, limitMs: 60_000 }
 
 describe.each(scenarioSets)('$name as on the real control plane', ({ name, set, file }) => {
   const goldens = readGoldens(file)
