@@ -8,7 +8,7 @@ const consent = (clientName: string) =>
   consentPage({ ...shown, clientName, recipient: 'a program on this computer', scopes: ['mcp'], providers: ['corp'] })
 const connect = (application: string) => connectPage({ ...shown, application, provider: 'tickets' })
 
-/** What a reader gets from a browser that knows no styles. */
+/** The text of a page in a browser that knows no styles. */
 function textOf({ html }: Page): string {
   const body = /<body>([\s\S]*)<\/body>/.exec(html)?.[1] ?? ''
   return body
