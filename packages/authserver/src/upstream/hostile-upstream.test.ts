@@ -1,6 +1,7 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { TestClock } from '@thv/kernel/clock'
+import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { Browser, type Visit } from '../testing/browser.ts'
 import { startTestAuthServer, type TestAuthServer } from '../testing/test-auth-server.ts'
@@ -120,6 +121,29 @@ describe('the answer to a code', () => {
     const end = await browser.follow(`${server.issuer}/oauth/callback?code=upstream-code&state=${state}`)
     return end.location ?? new URL('http://nowhere')
   }
+
+  it.each([
+    ['is good with the nonce of the login', (nonce: string) => nonce, 'code'],
+    ['is refused with the nonce of another one', () => 'another', 'error'],
+    ['is refused without one', () => undefined, 'error'],
+  ])('OpenID Core §3.1.3.7: has an ID token that %s', async (_, nonceOf, member) => {
+    const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true })
+    const jwk = { ...(await exportJWK(publicKey)), kid: 'k', alg: 'ES256', use: 'sig' }
+    answers = { [DISCOVERY]: json(document()), '/jwks': json({ keys: [jwk] }) }
+    await using server = await start()
+    const browser = new Browser()
+    const page = await browser.follow(server.authorizeUrl(await server.client()).url)
+    const { location } = await browser.submit(page, { decision: 'allow' })
+    const nonce = nonceOf(location?.searchParams.get('nonce') ?? '')
+    const token = new SignJWT(nonce === undefined ? {} : { nonce }).setProtectedHeader({ alg: 'ES256', kid: 'k' })
+    const signed = await token.setIssuer(base).setAudience('x').setSubject('ada').setIssuedAt().setExpirationTime('5m').sign(privateKey)
+    answers = { ...answers, '/token': json({ access_token: 'a', id_token: signed }) }
+    const state = location?.searchParams.get('state') ?? ''
+    const end = await browser.follow(`${server.issuer}/oauth/callback?code=upstream-code&state=${state}`)
+    expect(end.location?.searchParams.has(member)).toBe(true)
+    if (member === 'error') expect(end.location?.searchParams.get('error')).toBe('access_denied')
+  })
+
   const unsigned = (claims: object) => `${btoa('{"alg":"none"}')}.${btoa(JSON.stringify(claims))}.`.replaceAll('=', '')
 
   it.each<[string, object, () => typeof answers, string]>([
