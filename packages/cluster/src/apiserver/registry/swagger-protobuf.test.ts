@@ -97,6 +97,8 @@ describe('OpenAPI v2 as protobuf', () => {
     ],
     ['text/html, application/*;q=0.5', 'application/json'],
     ['application/yaml', undefined],
+    ['constructor, __proto__;q=0.5', undefined],
+    ['constructor, application/json;q=0.5', 'application/json'],
   ])('a client that accepts %j gets %s', (accept, type) => {
     expect(swaggerType(accept)).toBe(type)
   })

@@ -6,13 +6,13 @@ import { openApiSchemas } from './openapi-schemas.ts'
 
 const PROTOBUF = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf'
 /** By the types and ranges that clients accept; kubectl asks by the second name. */
-const TYPES: Readonly<Record<string, string>> = {
-  'application/json': 'application/json',
-  'application/com.github.proto-openapi.spec.v2@v1.0+protobuf': PROTOBUF,
-  [PROTOBUF]: PROTOBUF,
-  'application/*': 'application/json',
-  '*/*': 'application/json',
-}
+const TYPES: ReadonlyMap<string, string> = new Map([
+  ['application/json', 'application/json'],
+  ['application/com.github.proto-openapi.spec.v2@v1.0+protobuf', PROTOBUF],
+  [PROTOBUF, PROTOBUF],
+  ['application/*', 'application/json'],
+  ['*/*', 'application/json'],
+])
 
 /** The media type of the answer; undefined for a client that takes none of them. */
 export function swaggerType(accept: string): string | undefined {
@@ -20,7 +20,7 @@ export function swaggerType(accept: string): string | undefined {
   const quality = (parameters: readonly string[]) => Number(parameters.find((each) => each.startsWith('q='))?.slice(2) ?? 1)
   return ranges
     .toSorted(([, ...a], [, ...b]) => quality(b) - quality(a))
-    .map(([type = '']) => TYPES[type.toLowerCase()])
+    .map(([type = '']) => TYPES.get(type.toLowerCase()))
     .find((type) => type !== undefined)
 }
 
