@@ -102,12 +102,12 @@ describe('a controller whose writes are refused', () => {
       }
       const kept = { url: 'http://kept', observed: 1, RegistryExport: 'True 1', WriteRefused: 'True 2' }
       pods(true)
-      expect(await tried()).toEqual({ ...kept, phase, Ready: 'True 2' })
+      expect(await tried()).toEqual({ ...kept, phase, Ready: 'True 1' })
       expect(cluster.object<MCPServer>(kind, 'web')?.status?.message).toContain('does not let the operator write Deployment web')
       pods(false)
       expect(await tried()).toEqual({ ...kept, phase: 'Failed', Ready: 'False 2' })
       pods(true)
-      expect(await tried()).toEqual({ ...kept, phase, Ready: 'True 2' })
+      expect(await tried()).toEqual({ ...kept, phase, Ready: 'True 1' })
       expect(cluster.events.map(({ reason }) => reason)).toEqual(['WriteRefused'])
     },
   )

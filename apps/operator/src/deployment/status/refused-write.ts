@@ -6,7 +6,9 @@ import { nextConditions } from './conditions.ts'
 /** The writer, in messages of `refusedWrite`. */
 export const OPERATOR = 'the operator'
 
-type WithStatus = KubeObject & { status?: { conditions?: readonly unknown[] | undefined; phase?: string } | undefined }
+type WithStatus = KubeObject & {
+  status?: { conditions?: readonly unknown[] | undefined; phase?: string; observedGeneration?: number } | undefined
+}
 
 /** Pods that serve clients although the latest spec could not be applied. */
 export interface Serving {
@@ -56,26 +58,31 @@ function isTold(before: WithStatus, { condition, message }: RefusedWriteReport):
   return known?.reason === WorkloadReason.WriteRefused && known.message === message
 }
 
-/** `observedGeneration` stays: only the conditions that are set here have been judged by the latest spec. */
+/**
+ * `observedGeneration` stays: only the conditions that are set here have been judged by the latest spec. `Ready` of pods that serve is about the
+ * spec that they were made of, so that who waits for it (`kubectl wait`) does not take the latest one for applied.
+ */
 function refusedStatus(current: WithStatus, { condition, message, serving, env }: RefusedWriteReport): object | undefined {
   const { generation, deletionTimestamp } = current.metadata
   if (deletionTimestamp !== undefined) return undefined
   const { status = {} } = current
   const reason = WorkloadReason.WriteRefused
-  const conditions = (...set: ConditionUpdate[]) => [
-    ...nextConditions(status.conditions as Conditions | undefined, { set }, { generation, now: env.clock.now() }),
-  ]
+  const now = env.clock.now()
+  const before = status.conditions as Conditions | undefined
+  const conditions = (...set: ConditionUpdate[]) => [...nextConditions(before, { set }, { generation, now })]
   if (condition !== WorkloadCondition.Ready)
     return { ...status, conditions: conditions({ type: condition, status: 'False', reason, message }) }
   const refused: ConditionUpdate = { type: WorkloadCondition.WriteRefused, status: 'True', reason, message }
   if (serving === undefined)
     return { ...status, phase: 'Failed', message, conditions: conditions({ type: condition, status: 'False', reason, message }, refused) }
   const { phase, counts, isReady, ...health } = serving
+  const ready: ConditionUpdate = { type: condition, status: isReady ? 'True' : 'False', ...health }
+  const served = nextConditions(before, { set: [ready] }, { generation: status.observedGeneration, now })
   return {
     ...status,
     ...counts,
     phase,
     message: `${message} What ran before goes on: ${health.message}`,
-    conditions: conditions({ type: condition, status: isReady ? 'True' : 'False', ...health }, refused),
+    conditions: [...nextConditions(served, { set: [refused] }, { generation, now })],
   }
 }
