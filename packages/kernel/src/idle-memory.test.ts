@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { TestClock } from './clock.ts'
-import { heapSize, releaseMemoryWhenIdle } from './idle-memory.ts'
+import { findCollector, heapSize, releaseMemoryWhenIdle } from './idle-memory.ts'
 
 const IDLE = 1
 const BUSY = 400
@@ -141,6 +141,14 @@ describe('releaseMemoryWhenIdle', () => {
     expect(clock.pending).toBe(0)
     expect(collections()).toBe(0)
   })
+})
+
+it('finds the collector of V8 although other threads take its flag back meanwhile', () => {
+  const collector = () => Promise.resolve()
+  let calls = 0
+  expect(findCollector(() => (++calls < 3 ? undefined : collector))).toBe(collector)
+  expect(() => findCollector(() => undefined)).toThrow('V8 offers no collection')
+  expect(findCollector()).toBeTypeOf('function')
 })
 
 it('shrinks the nursery of a real process and keeps no process alive', async () => {

@@ -114,12 +114,25 @@ function eventLoopBusyMs(): () => number {
   }
 }
 
-/** Node has no call for it, but V8 gives one to every context that is made while the flag is set. */
 async function collectAll(): Promise<void> {
-  setFlagsFromString('--expose-gc')
-  const gc: unknown = runInNewContext('globalThis.gc')
-  setFlagsFromString('--no-expose-gc')
-  if (typeof gc !== 'function') throw new Error('V8 offers no collection') // another thread has just taken the flag back
   // This flavor returns pages to the system; it runs as a task of its own.
-  await gc({ type: 'major', execution: 'async', flavor: 'last-resort' })
+  await findCollector()({ type: 'major', execution: 'async', flavor: 'last-resort' })
+}
+
+type Collector = (options: { type: 'major'; execution: 'async'; flavor: 'last-resort' }) => Promise<unknown>
+
+const FIND_ATTEMPTS = 20
+
+/**
+ * Node has no call for it, but V8 gives one to every context that is made while the flag is set. The flag is that of the process: another thread
+ * that collects at this moment, such as the engine of a registry, may take it back in between.
+ */
+export function findCollector(inNewContext: (code: string) => unknown = runInNewContext): Collector {
+  for (let attempt = 0; attempt < FIND_ATTEMPTS; attempt++) {
+    setFlagsFromString('--expose-gc')
+    const gc = inNewContext('globalThis.gc')
+    setFlagsFromString('--no-expose-gc')
+    if (typeof gc === 'function') return gc as Collector
+  }
+  throw new Error('V8 offers no collection')
 }
