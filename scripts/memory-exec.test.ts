@@ -9,6 +9,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
 const MODULE = new URL('./memory-exec.mjs', import.meta.url).href
 const PRINT = `console.log(JSON.stringify({ pid: process.pid, args: process.argv.slice(2), options: process.execArgv, env: process.env }))`
+/** Of one that starts itself again and again. */
+const LIMIT_MS = 60_000
 
 interface Printed {
   readonly pid: number
@@ -27,7 +29,10 @@ describe('a program that takes the memory settings', () => {
   async function run(call: string, env: Record<string, string> = {}): Promise<Printed & { child: number | undefined }> {
     const main = join(folder, 'main.mjs')
     writeFileSync(main, `import { execWithMemorySettings } from ${JSON.stringify(MODULE)}\n${call}\n${PRINT}`)
-    const child: ChildProcess = spawn(process.execPath, ['--no-deprecation', main, 'up', '--port', '1'], { env: { KEPT: 'yes', ...env } })
+    const child: ChildProcess = spawn(process.execPath, ['--no-deprecation', main, 'up', '--port', '1'], {
+      env: { KEPT: 'yes', ...env },
+      timeout: LIMIT_MS,
+    })
     const [out, err, [code]] = await Promise.all([
       text(child.stdout as NodeJS.ReadableStream),
       text(child.stderr as NodeJS.ReadableStream),
@@ -46,6 +51,12 @@ describe('a program that takes the memory settings', () => {
   it.runIf(process.platform === 'linux')('keeps what the user has set', async () => {
     const own = { NODE_OPTIONS: '--max-semi-space-size=16', MALLOC_ARENA_MAX: '2' }
     expect((await run('execWithMemorySettings()', own)).env).toEqual({ KEPT: 'yes', ...MEMORY_SETTINGS, ...own })
+  })
+
+  it.runIf(process.platform === 'linux')('starts again only once, where the system takes a setting away each time', async () => {
+    const { pid, child, env } = await run('delete process.env.MALLOC_ARENA_MAX\nexecWithMemorySettings()')
+    expect(pid).toBe(child)
+    expect(env).toEqual({ KEPT: 'yes', ...MEMORY_SETTINGS, MALLOC_ARENA_MAX: undefined })
   })
 
   it('goes on where a process cannot be replaced', async () => {
