@@ -150,7 +150,9 @@ class HostedProcess implements GuardedProcess {
     const { clock, host } = this.#options
     if (!this.#isSignaled) this.signal('SIGTERM')
     this.signal('SIGKILL')
-    this.#cutOff = clock.setTimer(CUT_OFF_MS, () => host.kill())
+    // Timers come before input: when this process has stood still meanwhile, the answer may be there and not read yet.
+    const killHost = () => this.#isRunning && host.kill()
+    this.#cutOff = clock.setTimer(CUT_OFF_MS, () => void setImmediate(killHost))
   }
 
   killAll(): void {
