@@ -37,7 +37,8 @@ describe('several runners in one process', () => {
     rmSync(folder, { recursive: true })
   })
 
-  const send = (message: ToHost) => void host.stdin?.write(encodeMessage(message))
+  /** All at once: the first may not have its effect before the last has arrived. */
+  const send = (...all: ToHost[]) => void host.stdin?.write(all.map(encodeMessage).join(''))
   const textOf = (id: number, stream: 'stdout' | 'stderr') =>
     messages.map((message) => ('output' in message && message.output === id && message.stream === stream ? message.text : '')).join('')
   const exitOf = (id: number) => messages.flatMap((message) => ('exit' in message && message.exit === id ? [message.code] : []))[0]
@@ -107,7 +108,7 @@ describe('several runners in one process', () => {
     start(5, { name: 'serving' })
     const url = await urlOf(5)
     start(6, { name: 'starting' })
-    for (const id of [5, 6]) for (const name of ['SIGTERM', 'SIGKILL']) send({ signal: id, name })
+    send(...[5, 6].flatMap((signal) => ['SIGTERM', 'SIGKILL'].map((name) => ({ signal, name }))))
     await expect.poll(() => [exitOf(5), exitOf(6)], { timeout: 60_000 }).toEqual([137, 137])
     // The second may have listened for a moment.
     for (const left of [url, / is served at (\S+)/.exec(textOf(6, 'stdout'))?.[1]])
