@@ -24,7 +24,8 @@ export interface Release {
   readonly set?: readonly string[]
 }
 
-const runLimitMs = 120_000
+/** Over what `--wait --timeout` of a command asks for: helm then says itself what it waited for. */
+const runLimitMs = 280_000
 const outputLimit = 32 * 1024 * 1024
 
 /** Finds or builds helm. */
