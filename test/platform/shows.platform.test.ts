@@ -37,7 +37,7 @@ const CHILDREN = [deployments, replicaSets, statefulSets, pods, services, config
 async function statusOf(url: string, headers: Record<string, string>): Promise<number | undefined> {
   const type = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
   const call = request(url, { method: 'POST', headers: { ...type, ...headers }, timeout: 60_000 })
-  call.on('timeout', () => call.destroy(new Error('no answer within 30 s')))
+  call.on('timeout', () => call.destroy(new Error('no answer within 60 s')))
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'page', version: '1' } }
   call.end(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params }))
   const [response] = (await once(call, 'response')) as [IncomingMessage]

@@ -7,7 +7,7 @@ import { spawnReadyRunner } from './testing/runner-process.ts'
 
 /* The library files its records under names of classes, which a bundler may drop. */
 
-it('the bundled runner lets a client register, log its user in and call a tool', { timeout: 180_000 }, async () => {
+it('the bundled runner lets a client register, log its user in and call a tool', async () => {
   await using idp = await startOidcServer()
   await using fixture = await startFixture({ transport: 'http' })
   const port = await freePort()

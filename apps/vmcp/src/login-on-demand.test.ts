@@ -42,7 +42,7 @@ describe('a virtual server over three backends, two of them with a provider on d
 
   beforeAll(async () => {
     saas = await startSaasVmcp(stack, SAAS, { compositeTools: COMPOSITE_TOOLS, stores: sharedStores() })
-  }, 120_000)
+  })
   afterAll(() => stack.disposeAsync())
 
   /** A client that shows links to its user, or one that does not. */

@@ -247,7 +247,7 @@ describeCluster('reflector under faults', () => {
     // The first watch began before the rules.
     await server.kill()
     await server.restart()
-    await eventually('all faults are used up', () => faults.counts.faults >= 18, 40_000)
+    await eventually('all faults are used up', () => faults.counts.faults >= 18, 120_000)
     await traffic.stop()
     await maps.expectNothingMissed(truth)
     expect(maps.errors.length).toBeGreaterThanOrEqual(6)
@@ -284,7 +284,7 @@ describeCluster('reflector under faults', () => {
         () => false,
         (error) => error.status === 401,
       )
-    await eventually('the token has expired', isRefused, 40_000)
+    await eventually('the token has expired', isRefused, 120_000)
 
     await writeFile(path, await server.serviceAccountToken(account))
     proxy.dropAll()

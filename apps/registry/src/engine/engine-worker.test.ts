@@ -63,7 +63,7 @@ describe('the engine in a thread of its own', () => {
     await expect(engine.reload({ ...config, storage: { kind: 'sqlite' } })).rejects.toMatchObject({ code: 'registry_config_invalid' })
   })
 
-  it('gives the memory of its load back when it is quiet, and says so', { timeout: 150_000 }, async () => {
+  it('gives the memory of its load back when it is quiet, and says so', async () => {
     await until(() => released.length > 0, 120_000)
     expect(released[0]).toBe('done')
   })

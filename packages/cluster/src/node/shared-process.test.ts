@@ -117,7 +117,7 @@ describe('pods whose programs share a process', () => {
     expect(processStart(pid)).toBeUndefined()
   })
 
-  it('share a leak: all of them end with the process, and the log of each says why', { timeout: 120_000 }, async () => {
+  it('share a leak: all of them end with the process, and the log of each says why', async () => {
     const well = await start('well')
     await declare('leaking', 'leak', { restartPolicy: 'Never' })
     await restarted('well', 134)

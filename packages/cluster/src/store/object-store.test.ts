@@ -161,7 +161,7 @@ describe('ObjectStore', () => {
     }
   })
 
-  it('loses no acknowledged write when it is killed', { timeout: 120_000 }, async () => {
+  it('loses no acknowledged write when it is killed', async () => {
     const rounds = 5 * soakRounds()
     const folder = newFolder()
     const acknowledged = new Map<string, { revision: number; number: number | null }>()

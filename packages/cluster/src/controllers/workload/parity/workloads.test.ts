@@ -25,7 +25,7 @@ describe('parity with the recorded work of the real workload controllers', () =>
       expect(Object.keys(goldens)).toEqual(scenarios.map(({ name }) => name))
     })
 
-    it.concurrent.for([...scenarios])('$name', { timeout: 180_000 }, async (scenario, { expect }) => {
+    it.concurrent.for([...scenarios])('$name', async (scenario, { expect }) => {
       const stage = await plane.stage(`scenario-${++count}`)
       const golden = goldens[scenario.name] ?? []
       expect(await runScenario(scenario, { ...stage, goldens: golden })).toEqual(golden)
