@@ -4,7 +4,7 @@ import { isThvError } from '@thv/kernel/errors'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { chooseBin, installNpmPackage, npmCommand } from './npm-package.ts'
 import { createProcessGuard, type ProcessGuard } from './process-guard.ts'
-import type { InstallOptions } from './run-installer.ts'
+import { type InstallOptions, runInstaller } from './run-installer.ts'
 import { type MemoryLog, memoryLog, type TestFolder, testFolder } from './testing/program-fixtures.ts'
 
 const PKG = { name: '@scope/server', version: '1.2.3' }
@@ -95,6 +95,19 @@ describe('installNpmPackage', () => {
     setTimeout(() => stop.current.abort(new Error('stopped')), 100)
     await expect(installing).rejects.toThrow('stopped')
     expect(await readdir(join(folder.path, 'data', 'npm'))).toEqual([])
+  })
+
+  it('ends npm when told to stop while it is being started, and starts none after that', async () => {
+    const hanging = { env: { PATH: folder.path, npm_config_mode: 'hang' } }
+    const watch = (pid: number) => {
+      guard.watch(pid)
+      stop.current.abort(new Error('stopped'))
+    }
+    await expect(installNpmPackage(PKG, options({ ...hanging, guard: { ...guard, watch } }))).rejects.toThrow('stopped')
+    const late = { command: { file: 'npm', args: [] }, cwd: folder.path, env: {} }
+    await expect(runInstaller('server', late, options({ guard: { ...guard, watch: () => expect.unreachable() } }))).rejects.toThrow(
+      'stopped',
+    )
   })
 
   it('says that npm is missing', async () => {

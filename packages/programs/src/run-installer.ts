@@ -33,6 +33,7 @@ export async function runInstaller(
   options: InstallOptions,
 ): Promise<void> {
   const { guard, log, signal, clock = systemClock, limitMs = INSTALL_LIMIT_MS } = options
+  signal.throwIfAborted()
   log.info(`installing ${id}`)
   const startedAt = clock.monotonic()
   const seconds = () => Math.round((clock.monotonic() - startedAt) / 1_000)
@@ -50,6 +51,7 @@ export async function runInstaller(
   const child = await startChild(command, { name, cwd, env, stdio: 'log', guard, log: listening, clock })
   const stop = () => void child.stop()
   signal.addEventListener('abort', stop, { once: true })
+  if (signal.aborted) stop() // while it was started
   const limit = clock.setTimer(limitMs, stop)
   const progress = setInterval(() => log.info(`still installing ${id}`, { seconds: seconds() }), PROGRESS_MS)
   const end = await child.ended.finally(() => {
