@@ -117,7 +117,7 @@ const CLIENTS: readonly [string, (url: string, ...calls: Call[]) => Promise<Seen
 async function pythonClient(url: string, mode: string, calls: readonly Call[]): Promise<Seen> {
   const script = fileURLToPath(new URL('python-client.py', import.meta.url))
   const words = calls.flatMap(({ tool, args }) => [tool, JSON.stringify(args)])
-  const { stdout } = await run(python.python, [script, url, mode, ...words], { timeout: 60_000 })
+  const { stdout } = await run(python.python, [script, url, mode, ...words], { timeout: 180_000 })
   return JSON.parse(stdout) as Seen
 }
 
