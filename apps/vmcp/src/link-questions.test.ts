@@ -1,3 +1,6 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { WireClient } from '@thv/gateway/testing/wire-client'
 import { startFixture } from '@thv/testkit/mcp/fixture'
@@ -41,6 +44,49 @@ describe('a server that asks the user to open a link', () => {
     await client.initialize({ elicitation: { form: {} } })
     const { result } = (await client.call('work')).messages.at(-1)
     expect(result).toMatchObject({ isError: true, content: [{ text: expect.stringContaining(URL_OF_FIXTURE) }] })
+  })
+
+  it('no link that a client cannot be shown gets into the log or the audit log', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'vmcp-links-'))
+    const logFile = join(folder, 'audit.log')
+    try {
+      await using modern = await startScripted({
+        era: 'modern',
+        call: ({ id, params }, response) => {
+          const { url } = params['arguments'] as { url: string }
+          const link = { method: 'elicitation/create', params: { mode: 'url', url, message: 'open it' } }
+          json(response, JSON.stringify({ jsonrpc: '2.0', id, result: { resultType: 'input_required', inputRequests: { link } } }))
+        },
+      })
+      await using legacy = await startScripted({
+        era: 'legacy',
+        list: () => ({ tools: [{ name: 'first', inputSchema: { type: 'object' } }] }),
+        call: ({ id }, response) => {
+          const error = { code: -32000, message: `first open ${URL_OF_FIXTURE}?state=one-time` }
+          json(response, JSON.stringify({ jsonrpc: '2.0', id, error }))
+        },
+      })
+      const steps = (url: string) => [{ id: 'only', tool: 'one.work', arguments: { url } }]
+      const compositeTools = [
+        { name: 'shown', description: 'One step.', steps: steps(`${URL_OF_FIXTURE}?state=one-time`) },
+        { name: 'hidden', description: 'One step.', steps: steps('example.com/consent?state=one-time') },
+      ]
+      const config = { compositeTools, audit: { enabled: true, logFile } }
+      await using vmcp = await startTestVmcp({ backends: { one: modern.url, two: legacy.url }, config })
+      const client = new WireClient(vmcp.url)
+      await client.initialize({ elicitation: { form: {} } })
+      expect((await client.call('shown')).text).toContain(`${URL_OF_FIXTURE}?state=one-time`)
+      expect((await client.call('hidden')).text).toContain('asks to open a link (open it)')
+      expect((await client.call('first')).text).toContain('one-time')
+      const audited = () => readFileSync(logFile, 'utf8')
+      await expect.poll(audited).toContain('"jsonrpc_error_message":"first open [link]"')
+      expect(audited()).toContain('the server asks to open [link] (open it)')
+      const logged = vmcp.logged.join('\n')
+      expect(logged).toContain('the server asks to open [link] (open it)')
+      for (const text of [logged, audited()]) expect(text).not.toMatch(/one-time|example\.com/)
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
   })
 
   it('legacy client that answers with an error, modern backend: the tool has failed', async () => {

@@ -107,6 +107,15 @@ export function scrub(text: string): string {
     .toWellFormed()
 }
 
+const LINK = /[a-z][a-z0-9+.-]{0,30}:(?:\\?\/){2}\S+/gi
+/** In place of a link. */
+export const LEFT_OUT_LINK = '[link]'
+
+/** A text of a backend or a client without links: any part of one that a user is to open may be a one-time secret. */
+export function withoutLinks(text: string): string {
+  return text.replace(LINK, LEFT_OUT_LINK)
+}
+
 /** "Bearer token missing" is a sentence, not a credential. */
 function isWord(text: string): boolean {
   return /^[a-z]+(-[a-z]+)*[.]?$/.test(text)

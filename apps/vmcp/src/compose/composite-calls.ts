@@ -3,6 +3,7 @@ import { isObject, type JsonObject } from '@thv/mcp/json-rpc'
 import { METHODS } from '@thv/mcp/methods'
 import { errorObjectOf, type Rejection, reject } from '@thv/mcp/wire-errors'
 import type { WorkflowFeed } from '@thv/middleware/audit/workflow-event'
+import { withoutLinks } from '@thv/telemetry/redact'
 import { runWorkflow, type WorkflowOutcome } from '@thv/workflow/run-workflow'
 import type { Answer, Question, WorkflowHost } from '@thv/workflow/workflow-host'
 import { WorkflowSlots } from '@thv/workflow/workflow-slots'
@@ -112,7 +113,7 @@ export class CompositeCalls {
       case 'invalid_params':
         return reject('invalid_params', { detail: outcome.problems.join('; ').slice(0, MAX_DETAIL) })
       case 'failed':
-        this.#options.log.warn('a composite tool failed', { tool: offer.name, step: outcome.step, error: outcome.message })
+        this.#options.log.warn('a composite tool failed', { tool: offer.name, step: outcome.step, error: withoutLinks(outcome.message) })
         return { ...outcome.result }
       default: {
         const inputRequests = Object.fromEntries(

@@ -1,6 +1,5 @@
 import type { Clock } from '@thv/kernel/clock'
 import { withTimeLimit } from '@thv/kernel/deadline'
-import { errorMessage } from '@thv/kernel/errors'
 import type { McpClient, RequestOptions } from '@thv/mcp/client/mcp-client'
 import { isObject, type JsonObject } from '@thv/mcp/json-rpc'
 import { METHODS } from '@thv/mcp/methods'
@@ -8,6 +7,7 @@ import { errorObjectOf, isRejection, type Rejection } from '@thv/mcp/wire-errors
 import type { Log } from '@thv/telemetry/log'
 import type { ToolCall, ToolResult } from '@thv/workflow/workflow-host'
 import type { Route } from '../aggregate/aggregate.ts'
+import { failureText } from '../members/failure-text.ts'
 import { LocalRefusal } from '../members/local-refusal.ts'
 import type { Member } from '../members/member.ts'
 import { callFailure } from '../route/call-failure.ts'
@@ -79,7 +79,7 @@ export async function callStepTool(
     if (challenge !== undefined) throw new StepNeedsLogin(challenge)
     const failure = callFailure(error, { backend: member.name, timeoutMs })
     if (!failure?.isAnswer)
-      deps.log.warn('a step failed at a backend', { backend: member.name, step: call.step, error: errorMessage(error) })
+      deps.log.warn('a step failed at a backend', { backend: member.name, step: call.step, error: failureText(error) })
     // Without the cause, which knows addresses: its text would reach the client.
     throw new Error(failure?.error.message ?? 'the call failed')
   } finally {

@@ -8,7 +8,6 @@ import type { StreamMetrics } from '@thv/gateway/streams/client-stream'
 import { SessionStreams } from '@thv/gateway/streams/session-streams'
 import type { Exchange } from '@thv/http/server/exchange'
 import { sendEmpty } from '@thv/http/server/respond'
-import { errorMessage } from '@thv/kernel/errors'
 import { legacyError, legacyRefusal, legacyResult, legacyTool } from '@thv/mcp/bridge/projections'
 import { McpErrorResponse } from '@thv/mcp/client/client-errors'
 import type { McpClient } from '@thv/mcp/client/mcp-client'
@@ -23,6 +22,7 @@ import type { SessionStore } from '@thv/store/session-store'
 import type { CompositeClient } from '../compose/composite-calls.ts'
 import type { CompositeOffer } from '../compose/composite-offers.ts'
 import type { RunningWorkflows } from '../compose/running-workflows.ts'
+import { failureText } from '../members/failure-text.ts'
 import { LocalRefusal } from '../members/local-refusal.ts'
 import type { Member } from '../members/member.ts'
 import type { ListKind } from '../members/member-lists.ts'
@@ -334,7 +334,7 @@ export class LegacyEndpoint {
       const member = found === undefined || isRejection(found) ? undefined : offer.member(found.backend)
       await (member &&
         session.subscribe(member, uri).catch((error: unknown) => {
-          offer.log.info('could not subscribe for a session of another replica', { backend: member.name, error: errorMessage(error) })
+          offer.log.info('could not subscribe for a session of another replica', { backend: member.name, error: failureText(error) })
         }))
     }
   }

@@ -1,7 +1,6 @@
 import type { LiveSession, LiveSessionRecord } from '@thv/gateway/sessions/live-sessions'
 import type { SessionStreams } from '@thv/gateway/streams/session-streams'
 import type { Clock } from '@thv/kernel/clock'
-import { errorMessage } from '@thv/kernel/errors'
 import { SmallMap } from '@thv/kernel/small-map'
 import { fillsForms, relayedCapabilities } from '@thv/mcp/bridge/projections'
 import { isLink, legacyQuestion, type Question } from '@thv/mcp/bridge/questions'
@@ -12,6 +11,8 @@ import { METHODS, NOTIFICATIONS } from '@thv/mcp/methods'
 import { type LegacyClient, opensLinks } from '@thv/mcp/url-elicitation'
 import { type LegacyVersion, NEWEST_LEGACY_VERSION, negotiateVersion } from '@thv/mcp/versions'
 import type { Log } from '@thv/telemetry/log'
+import { LEFT_OUT_LINK, withoutLinks } from '@thv/telemetry/redact'
+import { failureText } from '../members/failure-text.ts'
 import { LocalRefusal } from '../members/local-refusal.ts'
 import type { Member } from '../members/member.ts'
 import { ClientRefused } from '../route/client-refused.ts'
@@ -193,7 +194,9 @@ export class VirtualSession implements LiveSession {
     // Only clients that declared it are shown links; a person may read the one in the refusal.
     if (this.version !== NEWEST_LEGACY_VERSION || !opensLinks(this.#capabilities)) {
       const { url, message } = given.params
-      throw new ClientRefused({ code: -32602, message: `this client opens no links; the server asks to open ${url} (${message})` })
+      // One that logs could not leave out is not shown either.
+      const link = typeof url === 'string' && withoutLinks(url) === LEFT_OUT_LINK ? url : 'a link'
+      throw new ClientRefused({ code: -32602, message: `this client opens no links; the server asks to open ${link} (${message})` })
     }
     const answer = await this.questions.ask(question, send, signal)
     const { elicitationId: id } = question.params
@@ -216,7 +219,7 @@ export class VirtualSession implements LiveSession {
   }
 
   #warn(error: unknown): void {
-    this.#log.info('could not pass on a setting of a session', { error: errorMessage(error) })
+    this.#log.info('could not pass on a setting of a session', { error: failureText(error) })
   }
 }
 

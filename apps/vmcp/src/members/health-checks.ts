@@ -1,6 +1,6 @@
 import type { Clock } from '@thv/kernel/clock'
-import { errorMessage } from '@thv/kernel/errors'
 import type { Log } from '@thv/telemetry/log'
+import { failureText } from './failure-text.ts'
 import type { Member } from './member.ts'
 
 export interface HealthChecksOptions {
@@ -20,7 +20,7 @@ export async function checkHealth(member: Member, options: HealthChecksOptions, 
     try {
       await member.observed(() => member.shared.ping({ signal, timeoutMs }))
     } catch (error) {
-      if (!signal.aborted) log.info('a backend failed its health check', { backend: member.name, error: errorMessage(error) })
+      if (!signal.aborted) log.info('a backend failed its health check', { backend: member.name, error: failureText(error) })
     }
   }
 }

@@ -1,9 +1,9 @@
 import type { Clock } from '@thv/kernel/clock'
 import { withTimeLimit } from '@thv/kernel/deadline'
-import { errorMessage } from '@thv/kernel/errors'
 import type { JsonObject } from '@thv/mcp/json-rpc'
 import type { Log } from '@thv/telemetry/log'
 import type { BackendLists } from '../aggregate/backend-lists.ts'
+import { failureText } from './failure-text.ts'
 import { LIST_KINDS, loadLists, noLists } from './load-lists.ts'
 import type { Member } from './member.ts'
 import { outgoingScope } from './outgoing-scope.ts'
@@ -64,7 +64,7 @@ export class ListsBeforeLogin {
       this.#open = LIST_KINDS.some((kind) => lists[kind].length > 0) ? lists : undefined
     } catch (error) {
       this.#open = undefined
-      log.debug('a backend lists nothing without a login', { backend: member.name, error: errorMessage(error) })
+      log.debug('a backend lists nothing without a login', { backend: member.name, error: failureText(error) })
     }
   }
 }

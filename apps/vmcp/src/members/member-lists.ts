@@ -1,13 +1,13 @@
 import { createBackoff } from '@thv/kernel/backoff'
 import type { Clock } from '@thv/kernel/clock'
 import { withTimeLimit } from '@thv/kernel/deadline'
-import { errorMessage } from '@thv/kernel/errors'
 import { jsonEqual } from '@thv/kernel/json'
 import type { Listening } from '@thv/mcp/client/mcp-client'
 import { isObject, type JsonObject, type JsonRpcNotification } from '@thv/mcp/json-rpc'
 import { NOTIFICATIONS } from '@thv/mcp/methods'
 import type { Log } from '@thv/telemetry/log'
 import type { BackendLists } from '../aggregate/backend-lists.ts'
+import { failureText } from './failure-text.ts'
 import { boundedTtl, REST_FACTOR } from './list-pages.ts'
 import { LIST_KINDS, type ListKind, loadLists, noLists } from './load-lists.ts'
 import type { Member } from './member.ts'
@@ -184,7 +184,7 @@ export class MemberLists {
       return true
     } catch (error) {
       for (const kind of kinds) this.#due.add(kind)
-      if (!closing.aborted) log.warn('could not list what a backend offers', { backend: member.name, error: errorMessage(error) })
+      if (!closing.aborted) log.warn('could not list what a backend offers', { backend: member.name, error: failureText(error) })
       return false
     }
   }
@@ -217,7 +217,7 @@ export class MemberLists {
         this.#makeDue(LIST_KINDS)
         await this.#listening.done
       } catch (error) {
-        if (!signal.aborted) log.info('a backend does not announce changes', { backend: member.name, error: errorMessage(error) })
+        if (!signal.aborted) log.info('a backend does not announce changes', { backend: member.name, error: failureText(error) })
       }
       this.#listening = undefined
       await clock.sleep(backoff.next(), signal).catch(() => undefined) // closed: the loop ends

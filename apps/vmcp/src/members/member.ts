@@ -8,6 +8,7 @@ import { createStreamableHttpClient } from '@thv/mcp/client/http/streamable-http
 import type { ClientHandlers, ClientOptions, McpClient } from '@thv/mcp/client/mcp-client'
 import type { Rejection } from '@thv/mcp/wire-errors'
 import type { Log } from '@thv/telemetry/log'
+import { withoutLinks } from '@thv/telemetry/redact'
 import type { ResolvedBackend } from '../discover/resolved-backend.ts'
 import { type BackendCredentials, backendCredentials } from './backend-credentials.ts'
 import { LocalRefusal } from './local-refusal.ts'
@@ -164,7 +165,7 @@ export class Member {
       clientInfo: { name: 'toolhive-vmcp', version },
       ...{ url, ca, policy, headers: this.headers, outbound, clock },
       limits: { timeoutMs: CALL_LIMIT_MS, connectTimeoutMs: CONNECT_LIMIT_MS, maxMessageBytes: MAX_MESSAGE_BYTES },
-      onWarning: (text: string) => log.debug('warning of a backend client', { backend: name, text }),
+      onWarning: (text: string) => log.debug('warning of a backend client', { backend: name, text: withoutLinks(text) }),
     }
     return transport === 'sse' ? createHttpSseClient(all) : createStreamableHttpClient({ ...all, eras })
   }

@@ -5,7 +5,6 @@ import { sendRejection } from '@thv/gateway/response/send-rejection'
 import { partyOf } from '@thv/gateway/sessions/party'
 import { ClientStream, type StreamMetrics } from '@thv/gateway/streams/client-stream'
 import { wireErrors } from '@thv/kernel/error-registry'
-import { errorMessage } from '@thv/kernel/errors'
 import { fillsForms, modernError, modernResult, relayedCapabilities } from '@thv/mcp/bridge/projections'
 import { isLogLevel, LOG_LEVELS, META, metaOf } from '@thv/mcp/envelope'
 import type { ErrorObject, JsonObject } from '@thv/mcp/json-rpc'
@@ -16,6 +15,7 @@ import { isRejection, type Rejection, reject } from '@thv/mcp/wire-errors'
 import type { MessageContext } from '@thv/middleware/pipeline/request-context'
 import type { CompositeClient } from '../compose/composite-calls.ts'
 import type { CompositeOffer } from '../compose/composite-offers.ts'
+import { failureText } from '../members/failure-text.ts'
 import type { Member } from '../members/member.ts'
 import type { ListKind } from '../members/member-lists.ts'
 import type { Offer } from '../offer.ts'
@@ -260,7 +260,7 @@ export class ModernEndpoint {
           const listening = await client?.listen({ resourceSubscriptions }, options)
           if (listening !== undefined) stream.add(listening)
         } catch (error) {
-          log.info('could not subscribe at a backend', { backend, error: errorMessage(error) })
+          log.info('could not subscribe at a backend', { backend, error: failureText(error) })
         }
       }),
     )

@@ -24,6 +24,7 @@ import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
 import type { MessageContext } from '@thv/middleware/pipeline/request-context'
 import type { Log } from '@thv/telemetry/log'
 import { formatTraceparent } from '@thv/telemetry/trace/trace-context'
+import { failureText } from '../members/failure-text.ts'
 import { LocalRefusal } from '../members/local-refusal.ts'
 import { isLoginChallenge } from '../members/login-challenge.ts'
 import type { Member } from '../members/member.ts'
@@ -182,7 +183,7 @@ export class VirtualCall implements TimedCall, CancelListener, SendingCall {
       if (error instanceof ClientRefused) return this.#refused(error, client)
       const failure = callFailure(error, { backend: member.name, timeoutMs })
       if (failure === undefined || !failure.isAnswer)
-        deps.log.warn('a call failed at a backend', { backend: member.name, method: request.method, error: errorMessage(error) })
+        deps.log.warn('a call failed at a backend', { backend: member.name, method: request.method, error: failureText(error) })
       if (failure === undefined) this.#fail({ error: errorObjectOf(reject('internal_error')), status: 200 })
       else this.#answerFailure(failure.isAnswer ? this.#options.projectError(failure.error, client) : { error: failure.error, status: 200 })
     } finally {

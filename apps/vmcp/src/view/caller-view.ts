@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '@thv/kernel/clock'
 import { abortable, withTimeLimit } from '@thv/kernel/deadline'
-import { errorMessage } from '@thv/kernel/errors'
 import type { Rejection } from '@thv/mcp/wire-errors'
 import type { Log } from '@thv/telemetry/log'
 import type { BackendLists } from '../aggregate/backend-lists.ts'
+import { failureText } from '../members/failure-text.ts'
 import { boundedTtl, REST_FACTOR } from '../members/list-pages.ts'
 import type { ListsBeforeLogin } from '../members/lists-before-login.ts'
 import { LIST_KINDS, loadLists, noLists } from '../members/load-lists.ts'
@@ -184,7 +184,7 @@ export class CallerView {
       if (given?.aborted) throw error
       challenge = error instanceof LocalRefusal ? error.challenge : undefined
       if (challenge === undefined)
-        log.info('could not list what a backend offers a caller', { backend: member.name, error: errorMessage(error) })
+        log.info('could not list what a backend offers a caller', { backend: member.name, error: failureText(error) })
       const last = this.#lists.get(member)
       const known = last?.isInherited ? undefined : last
       const others = challenge === undefined || known?.from === 'caller' ? undefined : await this.#before(member, given)

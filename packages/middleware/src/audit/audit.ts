@@ -6,7 +6,7 @@ import { isObject, type JsonObject } from '@thv/mcp/json-rpc'
 import { METHODS } from '@thv/mcp/methods'
 import { errorObjectOf } from '@thv/mcp/wire-errors'
 import type { AuditEventType, WorkflowEventType } from '@thv/runconfig/audit-config'
-import { scrub } from '@thv/telemetry/redact'
+import { scrub, withoutLinks } from '@thv/telemetry/redact'
 import type { Middleware } from '../pipeline/middleware.ts'
 import type { PolicyOutcome, RequestContext } from '../pipeline/request-context.ts'
 import type {
@@ -130,7 +130,7 @@ function createDescriber(options: AuditOptions, clock: Clock) {
       rejection: rejection?.error,
       aborted: context.outcome === 'aborted' ? true : undefined,
       jsonrpc_error_code: failure?.code,
-      jsonrpc_error_message: failure && safe(failure.message.slice(0, 256)),
+      jsonrpc_error_message: failure && safe(withoutLinks(failure.message.slice(0, 256))),
       trace_id: context.trace?.traceId,
       span_id: context.trace?.spanId,
       dropped: undefined,

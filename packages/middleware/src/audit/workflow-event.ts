@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Identity } from '@thv/auth/incoming/authenticator'
 import type { WorkflowEventType } from '@thv/runconfig/audit-config'
-import { scrub } from '@thv/telemetry/redact'
+import { scrub, withoutLinks } from '@thv/telemetry/redact'
 import type { AuditEvent, AuditOutcome } from './audit-event.ts'
 import { createSafeText } from './safe-text.ts'
 import type { SystemEventSource } from './system-event.ts'
@@ -63,7 +63,7 @@ export function workflowEvent(record: WorkflowRecord, { component, backend, cloc
         ...{ jsonrpc_error_code: undefined, jsonrpc_error_message: undefined, trace_id: undefined, span_id: undefined, dropped: undefined },
         duration_ms: Math.round(durationMs * 1_000) / 1_000,
         workflow: { id, step },
-        ...(error !== undefined && { problems: [scrub(error.slice(0, 256))] }),
+        ...(error !== undefined && { problems: [scrub(withoutLinks(error.slice(0, 256)))] }),
       },
     },
     data: undefined,
