@@ -4,16 +4,18 @@ import type { JsonObject } from '@thv/mcp/json-rpc'
 import { CollectingLog } from '@thv/telemetry/testing/collecting-log'
 import { describe, expect, it } from 'vitest'
 import type { Member } from '../members/member.ts'
+import type { SendToClient } from './client-questions.ts'
 import { recordBytes, recordOf, VirtualSession } from './virtual-session.ts'
 
 describe('a session of a legacy client', () => {
   function open(params: JsonObject = {}) {
-    const outlet = {} as unknown as SessionStreams
+    const delivered: string[] = []
+    const outlet = { deliver: (text: string) => delivered.push(text) } as unknown as SessionStreams
     const key = { id: 's', principal: 'ada', party: 'ada' }
     const session = new VirtualSession({ ...key, params, outlet, clock: new TestClock(), log: new CollectingLog() })
     const listening = { close: async () => undefined }
     const member = { name: 'one', open: () => ({ listen: async () => listening }) } as unknown as Member
-    return { session, member }
+    return { session, member, delivered }
   }
 
   it('subscribes to a limited number of resources', async () => {
@@ -45,5 +47,22 @@ describe('a session of a legacy client', () => {
     await session.subscribe(member, uri(0))
     await session.unsubscribe(uri(0))
     await session.subscribe(member, uri(4))
+  })
+
+  it('remembers a limited number of links that were opened, the latest ones', async () => {
+    const { session, delivered } = open({ protocolVersion: '2025-11-25', capabilities: { elicitation: { url: {} } } })
+    const asked: string[] = []
+    const send: SendToClient = (text) => {
+      const { id, params } = JSON.parse(text)
+      asked.push(params.elicitationId)
+      const message = { jsonrpc: '2.0', id, result: { action: 'accept' } } as const
+      queueMicrotask(() => session.questions.answered({ kind: 'response', id, method: undefined, message, text: '' }))
+      return true
+    }
+    const { elicitation } = session.handlers(send)
+    const { signal } = new AbortController()
+    for (let i = 0; i < 102; i++) await elicitation?.({ mode: 'url', url: 'https://example.com/', message: 'open it' }, { signal })
+    session.linksDone(send)
+    expect(delivered.map((text) => JSON.parse(text).params.elicitationId)).toEqual(asked.slice(2))
   })
 })

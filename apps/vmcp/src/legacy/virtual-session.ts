@@ -47,7 +47,7 @@ export class VirtualSession implements LiveSession {
   readonly #capabilities: JsonObject
   readonly #clients = new Map<Member, McpClient>()
   readonly #subscriptions = new Map<string, { readonly member: Member; readonly opening: Promise<Listening> }>()
-  /** Ids of links that the user has opened, by the way to the client of their call. */
+  /** Ids of the latest links that the user has opened, by the way to the client of their call. */
   #links: WeakMap<SendToClient, readonly string[]> | undefined
   readonly #log: Log
   #hasEnded = false
@@ -202,7 +202,7 @@ export class VirtualSession implements LiveSession {
     const { elicitationId: id } = question.params
     if (question !== given && typeof id === 'string' && answer['action'] === 'accept') {
       this.#links ??= new WeakMap()
-      this.#links.set(send, [...(this.#links.get(send) ?? []), id])
+      this.#links.set(send, [...(this.#links.get(send) ?? []), id].slice(-MAX_LINKS))
     }
     return answer
   }
@@ -225,6 +225,8 @@ export class VirtualSession implements LiveSession {
 
 const SETTING_MS = 15_000
 const MAX_SUBSCRIPTIONS = 1_000
+/** That wait for the end of one call. A backend may also ask outside of calls, until the session ends. */
+const MAX_LINKS = 100
 /** Of all that is stored about a session. */
 export const MAX_RECORD_BYTES = 64 << 10
 /** For the names of the members, and the settings that have a fixed size. */
