@@ -18,6 +18,19 @@ describe('a session of a legacy client', () => {
     return { session, member, delivered }
   }
 
+  /** A way to a client that accepts whatever it is asked. */
+  function accepting(session: VirtualSession) {
+    const asked: JsonObject[] = []
+    const send: SendToClient = (text) => {
+      const { id, params } = JSON.parse(text)
+      asked.push(params)
+      const message = { jsonrpc: '2.0', id, result: { action: 'accept' } } as const
+      queueMicrotask(() => session.questions.answered({ kind: 'response', id, method: undefined, message, text: '' }))
+      return true
+    }
+    return { asked, send }
+  }
+
   it('subscribes to a limited number of resources', async () => {
     const { session, member } = open()
     for (let i = 0; i < 1_000; i++) await session.subscribe(member, `test://${i}`)
@@ -51,18 +64,25 @@ describe('a session of a legacy client', () => {
 
   it('remembers a limited number of links that were opened, the latest ones', async () => {
     const { session, delivered } = open({ protocolVersion: '2025-11-25', capabilities: { elicitation: { url: {} } } })
-    const asked: string[] = []
-    const send: SendToClient = (text) => {
-      const { id, params } = JSON.parse(text)
-      asked.push(params.elicitationId)
-      const message = { jsonrpc: '2.0', id, result: { action: 'accept' } } as const
-      queueMicrotask(() => session.questions.answered({ kind: 'response', id, method: undefined, message, text: '' }))
-      return true
-    }
+    const { asked, send } = accepting(session)
     const { elicitation } = session.handlers(send)
     const { signal } = new AbortController()
     for (let i = 0; i < 102; i++) await elicitation?.({ mode: 'url', url: 'https://example.com/', message: 'open it' }, { signal })
     session.linksDone(send)
-    expect(delivered.map((text) => JSON.parse(text).params.elicitationId)).toEqual(asked.slice(2))
+    expect(delivered.map((text) => JSON.parse(text).params.elicitationId)).toEqual(asked.slice(2).map(({ elicitationId }) => elicitationId))
+  })
+  it.each([
+    ['forms', { form: {} }, true],
+    ['forms and links', { form: {}, url: {} }, true],
+    ['no mode, which means forms', {}, true],
+    ['links only', { url: {} }, false],
+  ])('is asked with a form only where it declared them: %s', async (_, elicitation, isAsked) => {
+    const { session } = open({ protocolVersion: '2025-11-25', capabilities: { elicitation } })
+    const { asked, send } = accepting(session)
+    const form = { message: 'who?', requestedSchema: { type: 'object', properties: {} } }
+    const answer = session.handlers(send).elicitation?.(form, { signal: new AbortController().signal })
+    if (isAsked) expect(await answer).toEqual({ action: 'accept' })
+    else await expect(answer).rejects.toMatchObject({ rpcCode: -32602, message: expect.stringContaining('links only') })
+    expect(asked).toEqual(isAsked ? [form] : [])
   })
 })

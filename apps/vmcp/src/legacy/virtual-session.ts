@@ -189,6 +189,8 @@ export class VirtualSession implements LiveSession {
   }
 
   async #ask(given: Question, send: SendToClient, signal: AbortSignal): Promise<JsonObject> {
+    if (given.method === METHODS.elicit && !isLink(given) && !this.canFillForms)
+      throw new ClientRefused({ code: -32602, message: 'this client shows links only, and the server asks it to fill in a form' })
     const question = legacyQuestion(given, this.version)
     if (!isLink(given)) return await this.questions.ask(question, send, signal)
     // Only clients that declared it are shown links; a person may read the one in the refusal.
