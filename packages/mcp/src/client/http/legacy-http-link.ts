@@ -55,7 +55,12 @@ export class LegacyHttpLink implements LegacyLink {
     const wait = new ResponseWait(message, link, this.#context)
     this.#waits.add(wait)
     try {
-      this.#post(message, link, wait)
+      try {
+        this.#post(message, link, wait)
+      } catch (error) {
+        // The answer may have been rejected already: it must be waited for.
+        wait.end(error)
+      }
       const answer = await wait.answer
       this.#demandSession(answer)
       return answer

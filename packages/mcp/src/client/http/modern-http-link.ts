@@ -36,7 +36,12 @@ export class ModernHttpLink implements Link {
     const wait = new ResponseWait(message, link, this.#context)
     this.#waits.add(wait)
     try {
-      this.#post(message, link, wait)
+      try {
+        this.#post(message, link, wait)
+      } catch (error) {
+        // The answer may have been rejected already: it must be waited for.
+        wait.end(error)
+      }
       return await wait.answer
     } finally {
       this.#waits.delete(wait)
