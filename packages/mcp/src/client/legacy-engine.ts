@@ -4,7 +4,7 @@ import { withTimeLimit } from '@thv/kernel/deadline'
 import { errorMessage, ThvError } from '@thv/kernel/errors'
 import { stripParams } from '../envelope.ts'
 import { isObject, type JsonObject, type JsonRpcNotification, type JsonRpcRequest, type RequestId } from '../json-rpc.ts'
-import { METHODS, NOTIFICATIONS } from '../methods.ts'
+import { INPUT_METHODS, METHODS, NOTIFICATIONS } from '../methods.ts'
 import type { ParsedMessage } from '../parse-body.ts'
 import { isLegacyVersion, type LegacyVersion } from '../versions.ts'
 import { type ClientContext, tell } from './client-context.ts'
@@ -125,7 +125,7 @@ export class LegacyEngine implements Engine {
 
   #message(method: string, params: JsonObject, { onProgress }: EngineRequestOptions): JsonRpcRequest {
     const id = this.context.nextId()
-    const own = stripParams(params)
+    const own = withoutAnswers(stripParams(params), method)
     return { jsonrpc: '2.0', id, method, params: onProgress ? withProgressToken(own, id) : own }
   }
 
@@ -257,6 +257,13 @@ class RequestScope extends AsyncResource implements LinkContext {
 }
 
 const SCOPE_OPTIONS = { requireManualDestroy: true }
+
+/** Only modern servers know answers in a request, and who made it may have taken this one for modern. */
+function withoutAnswers(params: JsonObject, method: string): JsonObject {
+  if ((params['inputResponses'] === undefined && params['requestState'] === undefined) || !INPUT_METHODS.has(method)) return params
+  const { inputResponses: _, requestState: _state, ...rest } = params
+  return rest
+}
 
 async function handshake({
   link,

@@ -18,6 +18,21 @@ describe('a legacy session over HTTP', () => {
     expect(peers.warnings).toEqual([])
   })
 
+  it('carries no answers of a modern client, which may have taken the server for a modern one', async () => {
+    const handler: BackendHandler = ({ body }, response) => {
+      const { id, params } = JSON.parse(body) as JsonObject
+      response.writeHead(200, { 'content-type': 'application/json' }).end(answer(id, { seen: params }))
+    }
+    await using peers = await scripted(handler)
+    const answers = { inputResponses: { q: { action: 'accept' } }, requestState: 's' }
+    for (const [method, params] of [
+      ['tools/call', { name: 'x', arguments: answers }],
+      ['resources/read', { uri: 'test://x' }],
+      ['prompts/get', { name: 'x' }],
+    ] as const)
+      expect(await peers.client.request(method, { ...params, ...answers })).toEqual({ seen: params })
+  })
+
   it('answers the server with the headers of the call that it is about, and is deleted with those of the request that opened it', async () => {
     const users = new AsyncLocalStorage<string>()
     const answered = Promise.withResolvers<void>()
