@@ -28,6 +28,8 @@ export interface CredentialsDeps {
   readonly log: Log
   /** The authorization server in this program, if there is one. */
   readonly login?: LoginVault | undefined
+  /** Requests carry another token of a file from now on. */
+  readonly onOtherToken?: (() => void) | undefined
 }
 
 /** Credentials of one backend that are obtained when a request goes out. They go to this backend alone. */

@@ -21,14 +21,14 @@ type Listener = (change: RosterChange) => void
 
 /** The backends of the virtual server as they are now. Those that did not change keep their connections, sessions and lists. */
 export class MemberRoster {
-  readonly #deps: Omit<MemberDeps, 'health'>
+  readonly #deps: Omit<MemberDeps, 'health' | 'onRenewed'>
   readonly #listeners = new Set<Listener>()
   readonly #leaving = new Set<Promise<void>>()
   readonly #prints = new Map<Member, Prints>()
   #members: ReadonlyMap<string, Member> = new Map()
   #isPerCaller = false
 
-  constructor(deps: Omit<MemberDeps, 'health'>) {
+  constructor(deps: Omit<MemberDeps, 'health' | 'onRenewed'>) {
     this.#deps = deps
   }
 
@@ -61,7 +61,7 @@ export class MemberRoster {
       const known = this.#members.get(backend.name)
       const before = known && this.#prints.get(known)
       const isSame = known !== undefined && before?.connection === prints.connection
-      const member = isSame ? known : new Member(backend, { ...this.#deps, health })
+      const member = isSame ? known : new Member(backend, { ...this.#deps, health, onRenewed: (renewed) => this.#renewed(renewed) })
       next.set(backend.name, member)
       const isOtherAuth = before?.auth !== prints.auth
       if (isSame) member.adopt(backend, { isOtherAuth })
@@ -74,7 +74,7 @@ export class MemberRoster {
     this.#members = next
     this.#isPerCaller = [...next.values()].some((member) => member.isPerCaller)
     const change = { joined, left, renewed, successors }
-    if (joined.length + left.length + renewed.length > 0) for (const listener of this.#listeners) listener(change)
+    if (joined.length + left.length + renewed.length > 0) this.#tell(change)
     for (const member of left) this.#leave(member)
     return change
   }
@@ -87,6 +87,14 @@ export class MemberRoster {
     this.#listeners.clear()
     await Promise.all([...this.#prints.keys()].map((member) => member.close()))
     await Promise.all(this.#leaving)
+  }
+
+  #renewed(member: Member): void {
+    if (this.get(member.name) === member) this.#tell({ joined: [], left: [], renewed: [member], successors: new Map() })
+  }
+
+  #tell(change: RosterChange): void {
+    for (const listener of this.#listeners) listener(change)
   }
 
   #leave(member: Member): void {

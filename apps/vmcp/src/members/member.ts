@@ -29,6 +29,8 @@ export interface MemberDeps {
   readonly log: Log
   readonly health: HealthSettings
   readonly version: string
+  /** The backend is asked with other credentials from now on, without another configuration. */
+  readonly onRenewed?: ((member: Member) => void) | undefined
 }
 
 export type OwnClientOptions = Pick<ClientOptions, 'capabilities' | 'handlers' | 'legacyVersion' | 'onNotification'>
@@ -74,7 +76,7 @@ export class Member {
     this.#backend = backend
     this.#deps = deps
     this.health = new MemberHealth(deps.clock, deps.health)
-    this.#credentials = backendCredentials(backend, { ...deps, outbound: deps.providers })
+    this.#credentials = this.#credentialsOf(backend)
     this.isPerCaller = this.#credentials?.isPerCaller === true
     this.#shared = this.open({ capabilities: ASKABLE, handlers: REFUSING })
     this.#sharedByClass = new SharedClients({
@@ -152,7 +154,7 @@ export class Member {
     this.#backend = backend
     if (!isOtherAuth) return
     // Requests that are under way keep the credentials that they have.
-    this.#credentials = backendCredentials(backend, { ...this.#deps, outbound: this.#deps.providers })
+    this.#credentials = this.#credentialsOf(backend)
     this.#revision++
   }
 
@@ -210,6 +212,14 @@ export class Member {
     const leaving = [...this.#leaving]
     this.#leaving.clear()
     await Promise.all([this.#shared.close(), this.#sharedByClass.close(), ...leaving.map((client) => client.close())])
+  }
+
+  #credentialsOf(backend: ResolvedBackend): BackendCredentials | undefined {
+    const onOtherToken = () => {
+      this.#revision++
+      this.#deps.onRenewed?.(this)
+    }
+    return backendCredentials(backend, { ...this.#deps, outbound: this.#deps.providers, onOtherToken })
   }
 
   /** A 401 to credentials that can be renewed is no answer yet: the request did not run, and is sent once more. */

@@ -12,6 +12,8 @@ import { addCredentials } from './add-credentials.ts'
 export interface BearerFileDeps {
   readonly clock: Clock
   readonly log: Log
+  /** The file holds another token than before, which requests carry from now on. */
+  readonly onOtherToken?: (() => void) | undefined
 }
 
 const TOKEN = /^[\w.~+/-]{1,16384}=*$/
@@ -25,9 +27,11 @@ const RENEW_MS = 1_000
  * Authenticates at the backend with the token in a file. The file is read again in the background while requests use the token that is
  * known, and at once when the backend rejects that.
  */
-export function createBearerFile(path: string, { clock, log }: BearerFileDeps): Middleware {
+export function createBearerFile(path: string, { clock, log, onOtherToken }: BearerFileDeps): Middleware {
   const flights = createSingleFlight<'', void>()
   let headers: { authorization: string } | undefined
+  /** The last one that was read, also after the backend has rejected it. */
+  let last: string | undefined
   let checkAt = Number.NEGATIVE_INFINITY
 
   async function read(): Promise<void> {
@@ -35,6 +39,9 @@ export function createBearerFile(path: string, { clock, log }: BearerFileDeps): 
     try {
       const value = `Bearer ${await tokenIn(path)}`
       if (headers?.authorization !== value) headers = { authorization: value }
+      const isOther = last !== undefined && last !== value
+      last = value
+      if (isOther) onOtherToken?.()
     } catch (error) {
       if (headers === undefined) checkAt = clock.monotonic() + RENEW_MS
       log.warn('could not read the token file', { path, error: errorMessage(error) })
