@@ -53,20 +53,6 @@ describe('a call whose client is not asked', () => {
     })
   })
 
-  it('reaches the backend without answers, which only modern servers know', async () => {
-    const sent: JsonObject[] = []
-    const request = async (_method: string, params: JsonObject) => {
-      sent.push(params)
-      return DONE
-    }
-    const client = unaskedClient({ era: 'legacy', request } as unknown as McpClient, { elicitation: { url: {} } })
-    const params = { name: 'work', arguments: { a: 1 } }
-    await client.request('tools/call', { ...params, inputResponses: { 'elicitation-1': { action: 'accept' } } }, {} as never)
-    await client.request('tools/call', params, {} as never)
-    expect(sent).toEqual([params, params])
-    expect(sent[1]).toBe(params)
-  })
-
   it('leads to links that the user has to open first, where the client opens links', async () => {
     const elicitations = [{ mode: 'url', elicitationId: 'x', url: 'https://example.com/', message: 'open' }]
     const error = new McpErrorResponse({ code: -32042, message: 'first', data: { elicitations } })

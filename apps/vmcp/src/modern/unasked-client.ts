@@ -22,7 +22,7 @@ export function unaskedClient(shared: McpClient, declared: JsonObject): CallingC
     async request(method, params, options) {
       const refused = new RefusedQuestions(declared)
       try {
-        const result = await shared.request(method, withoutAnswers(params), new UnaskedOptions(options, refused.handlers))
+        const result = await shared.request(method, params, new UnaskedOptions(options, refused.handlers))
         if (refused.maySucceed || (refused.isOptional && result['isError'] !== true)) return result
       } catch (error) {
         const links = linksFirst(error, declared)
@@ -35,13 +35,6 @@ export function unaskedClient(shared: McpClient, declared: JsonObject): CallingC
       throw refused.reason
     },
   }
-}
-
-/** A call that comes again after its links were opened is a new one, and legacy servers know no answers in it. */
-function withoutAnswers(params: JsonObject): JsonObject {
-  if (params['inputResponses'] === undefined) return params
-  const { inputResponses: _, ...rest } = params
-  return rest
 }
 
 /** Questions of a backend in one call, all of them refused. */
