@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { TestClock } from './clock.ts'
-import { findCollector, heapSize, releaseMemoryWhenIdle } from './idle-memory.ts'
+import { type Collection, findCollector, heapSize, releaseMemoryWhenIdle } from './idle-memory.ts'
 
 const IDLE = 1
 const BUSY = 400
@@ -93,14 +93,56 @@ describe('releaseMemoryWhenIdle', () => {
     expect(errors).toHaveLength(2)
   })
 
-  it('leaves a heap over 64 MiB alone until it is smaller', async () => {
-    const heap = { used: 65 * MIB, size: 80 * MIB }
+  it('leaves a heap alone while more than 64 MiB of it live', async () => {
+    const heap = { used: 100 * MIB, size: 120 * MIB }
+    const { seconds, collections } = started({ heap: () => heap })
+    const idle = (count: number) => seconds(...Array.from({ length: count }, () => IDLE))
+    await idle(2)
+    expect(collections(), 'may be garbage').toBe(1)
+    await idle(100)
+    await seconds(BUSY)
+    await idle(100)
+    expect(collections(), 'lives').toBe(1)
+    heap.used = 64 * MIB
+    await idle(1)
+    expect(collections(), 'V8 has collected by itself').toBe(2)
+    heap.used = 100 * MIB
+    await idle(100)
+    await seconds(BUSY)
+    await idle(2)
+    expect(collections(), 'garbage again').toBe(3)
+  })
+
+  it('does not try a heap with more than 128 MiB in use', async () => {
+    const heap = { used: 129 * MIB, size: 140 * MIB }
     const { seconds, collections } = started({ heap: () => heap })
     await seconds(BUSY, ...Array.from({ length: 60 }, () => IDLE))
     expect(collections()).toBe(0)
-    heap.used = 64 * MIB
+    heap.used = 128 * MIB
     await seconds(IDLE)
     expect(collections()).toBe(1)
+  })
+
+  it('collects a heap over 20 MiB briefly, and its nursery thirteen seconds later, unless there is work', async () => {
+    const heap = { used: 20 * MIB, size: 40 * MIB }
+    const { seconds, kinds } = started({ heap: () => heap })
+    const idle = (count: number) => seconds(...Array.from({ length: count }, () => IDLE))
+    await idle(40)
+    expect(kinds).toEqual(['thorough'])
+    heap.used += 1
+    await idle(60)
+    await seconds(BUSY)
+    await idle(14)
+    expect(kinds).toEqual(['thorough', 'brief'])
+    await idle(1)
+    expect(kinds).toEqual(['thorough', 'brief', 'nursery'])
+    await idle(3_600)
+    expect(kinds).toHaveLength(3)
+    await seconds(BUSY)
+    await idle(14)
+    await seconds(BUSY)
+    await idle(3)
+    expect(kinds).toEqual(['thorough', 'brief', 'nursery', 'brief'])
   })
 
   it('counts the garbage of the nursery as pages, not as memory in use', () => {
@@ -172,6 +214,26 @@ it('shrinks the nursery of a real process and keeps no process alive', async () 
   expect(isExposed).toBe(false)
 })
 
+it('returns the pages of a larger heap of a real process thirteen seconds after a brief collection', async () => {
+  const program = `
+    import { releaseMemoryWhenIdle } from ${JSON.stringify(new URL('idle-memory.ts', import.meta.url))}
+    const objects = (count) => Array.from({ length: count }, (_, index) => ({ index }))
+    globalThis.kept = objects(600_000)
+    globalThis.garbage = objects(1_200_000)
+    globalThis.garbage = undefined
+    const rss = process.memoryUsage.rss
+    const before = rss()
+    const ends = performance.now() + 60_000
+    let collections = 0
+    releaseMemoryWhenIdle({ signal: new AbortController().signal, busyMs: () => 0, onCollected: () => collections++ })
+    while (performance.now() < ends && rss() > before - 15e6) await new Promise((resolve) => setTimeout(resolve, 250))
+    console.log(JSON.stringify({ before, after: rss(), collections }))`
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program], { timeout: 120_000 })
+  const { before, after, collections } = JSON.parse(stdout) as { before: number; after: number; collections: number }
+  expect(collections).toBe(1)
+  expect(after).toBeLessThan(before - 15e6)
+})
+
 it('leaves memory bounded in a burst that never ends, without a collection of its own', async () => {
   const program = `
     import { releaseMemoryWhenIdle } from ${JSON.stringify(new URL('idle-memory.ts', import.meta.url))}
@@ -209,7 +271,7 @@ function started({ onCollect, onError, heap = () => ({ used: 0, size: 40 * MIB }
   const clock = new TestClock()
   const controller = new AbortController()
   let busy = 0
-  let count = 0
+  const kinds: Collection[] = []
   releaseMemoryWhenIdle({
     signal: controller.signal,
     clock,
@@ -221,9 +283,9 @@ function started({ onCollect, onError, heap = () => ({ used: 0, size: 40 * MIB }
       busy = 0
       return all
     },
-    collect: async () => {
+    collect: async (kind) => {
       onCollect?.()
-      count++
+      kinds.push(kind)
     },
     ...(onError !== undefined && { onError }),
   })
@@ -233,5 +295,5 @@ function started({ onCollect, onError, heap = () => ({ used: 0, size: 40 * MIB }
       await clock.advance(1_000)
     }
   }
-  return { clock, seconds, collections: () => count, stop: () => controller.abort() }
+  return { clock, seconds, kinds, collections: () => kinds.filter((kind) => kind !== 'nursery').length, stop: () => controller.abort() }
 }

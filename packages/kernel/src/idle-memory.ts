@@ -8,18 +8,25 @@ export interface IdleMemoryOptions {
   readonly clock?: Clock
   /** Milliseconds in which the event loop was busy since the last call. */
   readonly busyMs?: () => number
-  readonly collect?: () => Promise<unknown>
+  readonly collect?: (collection: Collection) => Promise<unknown>
   readonly heap?: () => HeapSize
   /** After each collection. */
   readonly onCollected?: () => void
   readonly onError?: (error: unknown) => void
 }
 
+/**
+ * - `thorough` returns all empty pages at once, and takes about two milliseconds per megabyte in use
+ * - `brief` takes a third of that per megabyte that lives, and keeps empty pages in a pool of V8
+ * - `nursery` takes a millisecond, and returns what has been in the pool for a while
+ */
+export type Collection = 'thorough' | 'brief' | 'nursery'
+
 /** In bytes. */
 export interface HeapSize {
   /** All pages. */
   readonly size: number
-  /** On the pages of what has lived for a while: the time that a collection takes. The nursery is mostly garbage, which takes none. */
+  /** On the pages of what has lived for a while, garbage among it. The nursery is left out: it is mostly garbage, which takes no time to collect. */
   readonly used: number
 }
 
@@ -31,8 +38,12 @@ const MOST_QUIET_LOOKS = 60
 const PAUSE_MS = 10_000
 /** Work that comes back sooner after a collection than this would have been faster without it. */
 const SOON_MS = 60_000
-/** A collection takes about two milliseconds per megabyte in use: a larger heap is left to V8, which collects it in steps. */
+/** A larger heap gets a brief collection: a thorough one would stall the event loop for more than 40 milliseconds. */
+const LARGEST_THOROUGH_HEAP = 20 * 1024 * 1024
+/** Of what lives. A larger heap is left to V8, which collects it in steps. */
 const LARGEST_HEAP = 64 * 1024 * 1024
+/** After this time V8 returns the pages of its pool with the next collection of any kind. */
+const POOL_MS = 13_000
 /** A smaller heap, such as that of a proxy, has about ten megabytes to give back: less than its compiled code is worth while calls come. */
 const SMALL_HEAP = 32 * 1024 * 1024
 
@@ -43,17 +54,22 @@ const SMALL_HEAP = 32 * 1024 * 1024
  * Collects once when the event loop was nearly idle for two seconds: never during a burst, never twice without work in between, and at
  * most once in ten seconds. A large heap is left alone. Keeps no process alive and ends with the signal.
  *
+ * After a brief collection that of the nursery belongs to it, if the process is quiet when it is due; otherwise V8 collects by itself.
+ *
  * A collection also drops the compiled code of what is called most, so that the next thousands of calls cost more than twice the CPU.
  * When work comes back within a minute, the next collection therefore waits for twice as many quiet seconds, up to a minute; after a
  * quiet minute two are enough again. A small heap waits for a quiet minute every time but the first, which comes after the start.
  */
 export function releaseMemoryWhenIdle(options: IdleMemoryOptions): void {
-  const { signal, clock = systemClock, busyMs = eventLoopBusyMs(), collect = collectAll, heap = heapSize } = options
+  const { signal, clock = systemClock, busyMs = eventLoopBusyMs(), collect = runCollection, heap = heapSize } = options
   let hasWorked = true // the start is work
   let quietLooks = 0
   let neededLooks = QUIET_LOOKS
   let isCollecting = false
   let lastCollection = Number.NEGATIVE_INFINITY
+  let isPoolFull = false
+  /** Known only after a collection. */
+  let living = 0
   let timer: Timer | undefined
 
   const look = (): void => {
@@ -63,27 +79,43 @@ export function releaseMemoryWhenIdle(options: IdleMemoryOptions): void {
     quietLooks = isQuiet ? quietLooks + 1 : 0
     if (!isQuiet && !hasWorked) neededLooks = looksAfter(clock.monotonic() - lastCollection, neededLooks)
     if (!isQuiet) hasWorked = true
-    if (hasWorked && quietLooks >= neededLooks && clock.monotonic() - lastCollection >= PAUSE_MS && isWorthIt()) void collectNow()
+    const sinceMs = clock.monotonic() - lastCollection
+    if (hasWorked && quietLooks >= neededLooks && sinceMs >= PAUSE_MS && isWorthIt()) void release()
+    else if (isPoolFull && sinceMs >= POOL_MS) void emptyPool(isQuiet)
   }
 
   const isWorthIt = (): boolean => {
     const { size, used } = heap()
     const isFirst = lastCollection === Number.NEGATIVE_INFINITY
-    return used <= LARGEST_HEAP && (isFirst || size >= SMALL_HEAP || quietLooks >= MOST_QUIET_LOOKS)
+    const isLarge = used > LARGEST_HEAP && (living > LARGEST_HEAP || used > 2 * LARGEST_HEAP)
+    return !isLarge && (isFirst || size >= SMALL_HEAP || quietLooks >= MOST_QUIET_LOOKS)
   }
 
-  const collectNow = async (): Promise<void> => {
+  const release = async (): Promise<void> => {
+    const collection = heap().used > LARGEST_THOROUGH_HEAP ? 'brief' : 'thorough'
+    if (await isCollected(collection)) options.onCollected?.()
+    hasWorked = false
+    lastCollection = clock.monotonic()
+    isPoolFull = collection === 'brief'
+    living = heap().used
+  }
+
+  const emptyPool = async (isQuiet: boolean): Promise<void> => {
+    isPoolFull = false
+    if (isQuiet) await isCollected('nursery')
+  }
+
+  const isCollected = async (collection: Collection): Promise<boolean> => {
     isCollecting = true
     try {
-      await collect()
-      options.onCollected?.()
+      await collect(collection)
+      return true
     } catch (error) {
       options.onError?.(error)
+      return false
     } finally {
       busyMs() // the collection itself is no work
-      hasWorked = false
       isCollecting = false
-      lastCollection = clock.monotonic()
     }
   }
 
@@ -114,12 +146,18 @@ function eventLoopBusyMs(): () => number {
   }
 }
 
-async function collectAll(): Promise<void> {
-  // This flavor returns pages to the system; it runs as a task of its own.
-  await findCollector()({ type: 'major', execution: 'async', flavor: 'last-resort' })
+/** Each runs as a task of its own. */
+const COLLECTIONS = {
+  thorough: { type: 'major', execution: 'async', flavor: 'last-resort' },
+  brief: { type: 'major', execution: 'async', flavor: 'regular' },
+  nursery: { type: 'minor', execution: 'async' },
+} as const satisfies Record<Collection, object>
+
+async function runCollection(collection: Collection): Promise<void> {
+  await findCollector()(COLLECTIONS[collection])
 }
 
-type Collector = (options: { type: 'major'; execution: 'async'; flavor: 'last-resort' }) => Promise<unknown>
+type Collector = (options: (typeof COLLECTIONS)[Collection]) => Promise<unknown>
 
 const FIND_ATTEMPTS = 20
 
