@@ -33,7 +33,7 @@ interface Place {
 }
 
 const main = fileURLToPath(new URL('./embedded-main.ts', import.meta.url))
-const compactLimitMs = 30_000
+const compactLimitMs = 60_000
 
 /** Our own API server as a process of its own, to be handled like a real one. */
 export async function startEmbeddedServer(options: EmbeddedServerOptions = {}): Promise<TestServer> {

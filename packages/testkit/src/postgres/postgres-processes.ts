@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Daemon } from '../cluster/process/daemon.ts'
 import { freezeProcess, unfreezeProcess } from '../cluster/process/process-freeze.ts'
 
-const killLimitMs = 20_000
+const killLimitMs = 60_000
 
 export function freezeAll(pid: number): void {
   // The parent first: it could make new ones.

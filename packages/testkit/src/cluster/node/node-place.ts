@@ -49,7 +49,7 @@ export const nodeSettings = [
   'kernel/keys/root_maxkeys',
   'kernel/keys/root_maxbytes',
 ].filter((name) => existsSync(`/proc/sys/${name}`))
-const leftoverLimitMs = 20_000
+const leftoverLimitMs = 60_000
 
 export async function makeNodePlace({
   guard,

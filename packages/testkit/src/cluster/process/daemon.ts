@@ -22,7 +22,7 @@ export interface DaemonOptions {
   readonly guard: ProcessGuard
 }
 
-const killLimitMs = 10_000
+const killLimitMs = 60_000
 
 export async function startDaemon(name: string, options: DaemonOptions): Promise<Daemon> {
   const log = openSync(options.logFile, 'a')

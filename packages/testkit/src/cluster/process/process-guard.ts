@@ -25,7 +25,8 @@ export interface ProcessGuard {
 /** Folders that a guard is willing to remove carry this in their name: a wrong path must not cost anybody's files. */
 export const guardedFolderPrefix = 'thv-testkit-'
 
-const closeLimitMs = 20_000
+/** Thousands of files of a database on a busy disk take a while. */
+const closeLimitMs = 120_000
 
 export function startGuard(): ProcessGuard {
   const child = spawn(process.execPath, [fileURLToPath(new URL('./process-guard-main.ts', import.meta.url))], {
