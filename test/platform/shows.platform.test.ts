@@ -21,7 +21,7 @@ import { request as apiCall } from '@thv/testkit/cluster/http-request'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ask, connect, namesOf, whoAmI } from '../e2e/stories/clients.ts'
 import { waitForServers } from '../e2e/stories/registry-client.ts'
-import { REGISTRY, SERVER, type World } from '../e2e/stories/world.ts'
+import { GROUP, REGISTRY, SERVER, VIRTUAL, type World } from '../e2e/stories/world.ts'
 import { accessTo, eventually, fixtureFolder, worldOf } from './fixture-platform.ts'
 import { allGone, processesOf } from './folder-processes.ts'
 import type { DataFolder, PlatformProcess } from './platform-process.ts'
@@ -45,6 +45,13 @@ async function statusOf(url: string, headers: Record<string, string>): Promise<n
   return response.statusCode
 }
 
+/** Command lines and environments of all Node processes of a platform, as `ps` shows them; guards are shells. */
+function nodeProcesses(platform: PlatformProcess): string[] {
+  const pids = [platform, ...processesOf(platform)].map(({ pid }) => pid)
+  const { stdout } = spawnSync('ps', ['e', '-ww', '-o', 'pid=,args=', '-p', pids.join(',')], { encoding: 'utf8' })
+  return stdout.split('\n').filter((line) => /^\s*\d+ \S*node /.test(line))
+}
+
 describe('on the local platform', () => {
   let folder: DataFolder
   let platform: PlatformProcess
@@ -63,7 +70,9 @@ describe('on the local platform', () => {
     await eventually('the registry answers', async () => /^registry +ready /m.test(await thv(platform, 'status')))
     first = processesOf(platform).map(({ pid }) => pid)
     await world.create(SERVER, 'piped', { image: world.images.fixture, args: ['--name', 'piped'] })
-    await world.create(SERVER, 'web', { image: world.images.fixture, transport: 'streamable-http', args: ['--name', 'web'] })
+    await world.create(GROUP, 'desk', {})
+    const web = { image: world.images.fixture, transport: 'streamable-http', args: ['--name', 'web'] }
+    await world.create(SERVER, 'web', { ...web, groupRef: { name: 'desk' } })
     for (const name of ['piped', 'web']) await world.reaches(SERVER, name, 'Running')
   })
   afterAll(async () => {
@@ -89,13 +98,17 @@ describe('on the local platform', () => {
     }
   })
 
-  test('ps shows the memory settings of the platform and our programs, and none for the servers behind them', () => {
-    const pids = [platform, ...processesOf(platform)].map(({ pid }) => pid)
-    const { stdout } = spawnSync('ps', ['e', '-ww', '-o', 'pid=,args=', '-p', pids.join(',')], { encoding: 'utf8' })
-    const lines = stdout.split('\n').filter((line) => /^\s*\d+ \S*node /.test(line)) // guards are shells
+  test('ps shows the memory settings of the platform and our programs, and none for the servers behind them', async () => {
+    await world.create(VIRTUAL, 'joined', {
+      groupRef: { name: 'desk' },
+      incomingAuth: { type: 'anonymous' },
+      outgoingAuth: { source: 'inline' },
+    })
+    await eventually('the virtual server runs', () => nodeProcesses(platform).some((line) => line.includes('apps-vmcp-src-main')))
+    const lines = nodeProcesses(platform)
     const settings = Object.entries(memorySettings(process.env)).map(([name, value]) => new RegExp(`\\s${name}=[^=]*${value}(\\s|$)`))
     const missing = (line: string) => settings.filter((setting) => !setting.test(line))
-    const programs = ['apps-operator', 'apps-proxyrunner', 'apps-registry'].map((name) => `${name}-src-main`)
+    const programs = ['apps-operator', 'apps-proxyrunner', 'apps-registry', 'apps-vmcp'].map((name) => `${name}-src-main`)
     for (const program of ['thv.js up ', ...programs]) {
       const own = lines.filter((line) => line.includes(program))
       expect([program, own.length > 0, own.flatMap(missing)]).toEqual([program, true, []])
@@ -103,6 +116,8 @@ describe('on the local platform', () => {
     const servers = lines.filter((line) => line.includes('fixture-image-main'))
     expect(servers.length).toBeGreaterThanOrEqual(2)
     for (const line of servers) expect(line).not.toMatch(/semi-space|MALLOC_/)
+    await world.client.delete(VIRTUAL, world.at('joined'))
+    await eventually('the virtual server is gone', () => !nodeProcesses(platform).some((line) => line.includes('apps-vmcp-src-main')))
   })
 
   test('the platform counts how often it gave memory back', async () => {
