@@ -65,7 +65,7 @@ describe('serve', () => {
     const { status } = await ask(path)
     expect([status, isOver]).toEqual([200, false])
     await ended
-    await expect(ask(path)).rejects.toThrow('ECONNREFUSED')
+    await expect(ask(path)).rejects.toThrow(/ECONNREFUSED|ECONNRESET/) // the latter on a kept connection whose end is not seen yet
   })
 
   it.each(['soon', '16s', '-1s'])('refuses the stop delay %s', async (delay) => {
