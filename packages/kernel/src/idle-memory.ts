@@ -93,9 +93,10 @@ export function releaseMemoryWhenIdle(options: IdleMemoryOptions): void {
 
   const release = async (): Promise<void> => {
     const collection = heap().used > LARGEST_THOROUGH_HEAP ? 'brief' : 'thorough'
-    if (await isCollected(collection)) options.onCollected?.()
+    const isDone = await isCollected(collection, options.onCollected)
     hasWorked = false
     lastCollection = clock.monotonic()
+    if (!isDone) return
     isPoolFull = collection === 'brief'
     living = heap().used
   }
@@ -105,10 +106,11 @@ export function releaseMemoryWhenIdle(options: IdleMemoryOptions): void {
     if (isQuiet) await isCollected('nursery')
   }
 
-  const isCollected = async (collection: Collection): Promise<boolean> => {
+  const isCollected = async (collection: Collection, onCollected?: () => void): Promise<boolean> => {
     isCollecting = true
     try {
       await collect(collection)
+      onCollected?.()
       return true
     } catch (error) {
       options.onError?.(error)
