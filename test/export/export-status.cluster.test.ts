@@ -64,13 +64,11 @@ describeCluster('the export of an MCPRegistry', () => {
       return condition(found) ?? true
     })
   /** As the controller of Deployments tells it; there is none here. */
-  const rollOut = (name: string) =>
-    eventually(`the pods of ${name}`, async () => {
-      const { metadata } = await admin.get(deployments, key(`${name}-api`))
-      const status = { observedGeneration: metadata.generation, replicas: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1 }
-      await admin.patch(deployments, key(`${name}-api`), { kind: 'merge', body: { status } }, { subresource: 'status' })
-      return true
-    })
+  const rollOut = async (name: string) => {
+    const { metadata } = await admin.get(deployments, key(`${name}-api`))
+    const status = { observedGeneration: metadata.generation, replicas: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1 }
+    await admin.patch(deployments, key(`${name}-api`), { kind: 'merge', body: { status } }, { subresource: 'status' })
+  }
   const exported = (name: string, names: readonly string[]) =>
     eventually(`the servers ${names.join(', ')} in the ConfigMap of ${name}`, async () => {
       const { 'registry.json': text = '{}' } = await exportedFiles(admin, key(name))
@@ -211,8 +209,10 @@ describeCluster('the export of an MCPRegistry', () => {
     })
     // Pods of the other mode serve from it as long as there are some.
     expect(Object.keys(await exportedFiles(admin, key('switched')))).toHaveLength(1)
-    await rollOut('switched')
-    await eventually('no ConfigMap', async () => Object.keys(await exportedFiles(admin, key('switched'))).length === 0)
+    await eventually('no ConfigMap', async () => {
+      await rollOut('switched') // each time: the Deployment is written after the configuration
+      return Object.keys(await exportedFiles(admin, key('switched'))).length === 0
+    })
     await using pod = await startRegistryPod(sharedCluster(), admin, key('switched'))
     await pod.untilServers('the server by the registry', (found) => entry('stays') in found)
   })
