@@ -93,6 +93,31 @@ describe('releaseMemoryWhenIdle', () => {
     expect(errors).toHaveLength(2)
   })
 
+  it('learns nothing of what lives from a collection that failed, and tries again', async () => {
+    let fails = true
+    const { seconds, kinds } = started({
+      heap: () => ({ used: 100 * MIB, size: 120 * MIB }),
+      onCollect: () => {
+        if (fails) throw new Error('no memory to look at')
+      },
+      onError: () => {},
+    })
+    await seconds(IDLE, IDLE)
+    fails = false
+    await seconds(BUSY, ...Array.from({ length: 20 }, () => IDLE))
+    expect(kinds).toEqual(['brief'])
+  })
+
+  it('reports an error of the callback after a collection', async () => {
+    const errors: unknown[] = []
+    const onCollected = () => {
+      throw new Error('no counter')
+    }
+    const { seconds, collections } = started({ onCollected, onError: (error) => errors.push(error) })
+    await seconds(IDLE, IDLE)
+    expect([collections(), errors]).toEqual([1, [new Error('no counter')]])
+  })
+
   it('leaves a heap alone while more than 64 MiB of it live', async () => {
     const heap = { used: 100 * MIB, size: 120 * MIB }
     const { seconds, collections } = started({ heap: () => heap })
@@ -261,13 +286,14 @@ it('leaves memory bounded in a burst that never ends, without a collection of it
 
 interface Setting {
   readonly onCollect?: () => void
+  readonly onCollected?: () => void
   readonly onError?: (error: unknown) => void
   readonly heap?: () => { used: number; size: number }
   /** Busy time on top, taken by the next look. */
   readonly extra?: () => { busy: number }
 }
 
-function started({ onCollect, onError, heap = () => ({ used: 0, size: 40 * MIB }), extra }: Setting = {}) {
+function started({ onCollect, onCollected, onError, heap = () => ({ used: 0, size: 40 * MIB }), extra }: Setting = {}) {
   const clock = new TestClock()
   const controller = new AbortController()
   let busy = 0
@@ -287,6 +313,7 @@ function started({ onCollect, onError, heap = () => ({ used: 0, size: 40 * MIB }
       onCollect?.()
       kinds.push(kind)
     },
+    ...(onCollected !== undefined && { onCollected }),
     ...(onError !== undefined && { onError }),
   })
   const seconds = async (...loads: number[]) => {
